@@ -16,6 +16,7 @@ struct denial {
     enum denial_kind kind;
     const char *name;
     const char *rule; /* `approval.rules[2]` */
+    bool related;     /* the rule names another program of the same package; not in a packed list */
 };
 
 /* A list that does not change, shared by reference. It is used in one thread. */

@@ -102,7 +102,7 @@ static void explain_denial(void *arg, const struct denial *denial, const char *w
         return;
     if (why_not)
         tell_exec_step(e, denial, false, "", why_not);
-    else if (!tell_files(e, denial))
+    else if (!tell_files(e, denial) && !denial->related)
         tell_exec_step(
             e, denial, false, "",
             "no folder of programs has it now: only commands that are understood are refused");

@@ -17,7 +17,7 @@ static bool is_same_command_pair(const struct command_pair *a, const struct comm
     return a->exact == b->exact && a->exact_subcommand == b->exact_subcommand &&
            a->certain == b->certain && a->certain_subcommand == b->certain_subcommand &&
            a->known == b->known && !a->or_else && !b->or_else && !a->starts && !b->starts &&
-           !a->moved && !b->moved && strcmp(a->program, b->program) == 0 &&
+           !a->as && !b->as && !a->moved && !b->moved && strcmp(a->program, b->program) == 0 &&
            strcmp(a->subcommand, b->subcommand) == 0;
 }
 
@@ -27,6 +27,7 @@ static void free_pair(struct command_pair *pair)
     free(pair->subcommand);
     free(pair->or_else);
     free(pair->starts);
+    free(pair->as);
     free(pair->moved);
 }
 

@@ -91,6 +91,8 @@ struct command_pair {
     bool alias;  /* the subcommand may be a name that the user has given to another */
     bool unread; /* it starts others in a way that is not read */
     bool open;   /* it may start another one that is known only when it runs */
+    /* NULL, or the programs that the file or module of an interpreter may be, a blank before and behind each: `python3 -m pip`. */
+    char *as;
     /* NULL, or it may start what its words name: command_names.h. */
     char *starts;
     bool

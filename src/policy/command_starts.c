@@ -178,6 +178,7 @@ void command_starts_note(const struct program_use *use, struct command_pair *pai
     struct subcommand sub = {.at = use->at};
     pair->unread = command_is_unread(name);
     pair->open = opens_more(use, name);
+    pair->as = program_file_names(use->view);
     if (!use->sure || subcommand_goes_on(use->view, program, &sub))
         pair->or_else = later_words(use->view, program, use->at);
     if (reads_commands(use, name, understood)) {

@@ -206,6 +206,14 @@ static struct outside outside_of(const struct command_view *view, bool unsure)
     return (struct outside){view->unsure || unsure, view->replaced};
 }
 
+/* What it starts comes from xargs. */
+static bool is_begun(const struct command_wrap *wrap, const struct command_view *view)
+{
+    if (!view->more_words || wrap->more_words)
+        return false;
+    return wrap->kind != WRAP_FIND || is_exec(view->words[view->n - 1].text);
+}
+
 static int walk_inner(struct walk *walk, const struct command_wrap *wrap,
                       const struct command_view *view, struct command_inner inner)
 {
@@ -262,7 +270,7 @@ static int walk_command(struct walk *walk, struct command_view view)
         if (walk->visitor->command(walk->self, &view, walk->err) < 0)
             return -1;
         if (!wrap || !view.wraps)
-            return wrap && view.more_words && !wrap->more_words ? visit_any(walk) : 0;
+            return wrap && is_begun(wrap, &view) ? visit_any(walk) : 0;
         if (wrap->kind != WRAP_PREFIX || inner.text.p)
             return walk_inner(walk, wrap, &view, inner);
         view.unsure |= wrap->assigns;

@@ -99,6 +99,46 @@ static bool stands_for(const struct program_rule *rule, const char *name)
             subcommand_may_be(rule->name, subcommand, rule->subcommand));
 }
 
+static bool is_of_family(const struct program_rule *rule, struct str name)
+{
+    char room[PROGRAM_NAME_ROOM];
+    char own[PROGRAM_NAME_ROOM];
+    const char *family = program_family(str_of(rule->name));
+    struct str plain = program_plain_name(name, room);
+    if (program_is_same(str_of(rule->name), name) || command_in_list(family, name))
+        return true;
+    /* Of its own name the version counts. */
+    return command_in_list(family, plain) &&
+           !str_equal(plain, program_plain_name(str_of(rule->name), own));
+}
+
+/* `npm exec` is `npx`. */
+static bool has_stand_in(const struct program_rule *rule, const struct command_pair *pair,
+                         const char *name)
+{
+    const char *program;
+    const char *subcommand = program_stands_for(str_of(rule->name), &program);
+    FREE_AT_END char *first = mem_copy(pair->subcommand, strcspn(pair->subcommand, " "));
+    return subcommand && program_is_same(str_of(program), str_of(name)) &&
+           (words_begin_with(pair->subcommand, subcommand) ||
+            subcommand_may_be(name, first, subcommand));
+}
+
+/* A rule about a whole program, and a use of what is the same one by another name or from its own file. */
+static bool is_whole_by_other_name(const struct program_rule *rule, const struct command_pair *pair,
+                                   const char *name)
+{
+    if (*rule->subcommand)
+        return false;
+    for (const char *at = pair->as; at && *(at += strspn(at, " "));) {
+        struct str file = {at, strcspn(at, " ")};
+        if (is_of_family(rule, file))
+            return true;
+        at += file.n;
+    }
+    return is_of_family(rule, str_of(name)) || has_stand_in(rule, pair, name);
+}
+
 /* A use that is not the rule's subcommand as it is written. */
 static bool may_be_subcommand(const struct program_rule *rule, const struct command_pair *pair)
 {
@@ -116,7 +156,8 @@ static bool may_go_on(const struct program_rule *rule, const struct command_pair
 static enum condition_result compare_other(const struct program_rule *rule,
                                            const struct command_pair *pair, const char *name)
 {
-    bool may = is_dashed(rule, name) || stands_for(rule, name) || may_start(rule, pair, false) ||
+    bool may = is_whole_by_other_name(rule, pair, name) || is_dashed(rule, name) ||
+               stands_for(rule, name) || may_start(rule, pair, false) ||
                (program_is_same(str_of(rule->name), str_of(name)) &&
                 (is_subcommand(rule, pair) || may_be_subcommand(rule, pair) ||
                  may_go_on(rule, pair)));

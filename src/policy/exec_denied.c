@@ -76,8 +76,23 @@ static bool has_program(void *const *tree, const char *name)
 static void tell_denial(const struct walk *w, enum denial_kind kind, const char *name,
                         const char *why_not)
 {
-    const struct denial denial = {kind, name, w->rule};
+    const struct denial denial = {.kind = kind, .name = name, .rule = w->rule};
     w->each(w->arg, &denial, why_not);
+}
+
+/* The other programs of its package: `npx` of `npm`. */
+static void tell_family(const struct walk *w, const char *name)
+{
+    const char *family = program_family((struct str){name, strlen(name)});
+    for (const char *at = family; at && *(at += strspn(at, " "));) {
+        size_t n = strcspn(at, " ");
+        FREE_AT_END char *other = mem_copy(at, n);
+        const struct denial denial = {
+            .kind = DENIAL_NAME, .name = other, .rule = w->rule, .related = true};
+        at += n;
+        if (strcmp(other, name) != 0 && !has_program(&w->named, other))
+            w->each(w->arg, &denial, NULL);
+    }
 }
 
 static void tell_programs(const struct walk *w, const struct test *test, const char *other)
@@ -90,6 +105,8 @@ static void tell_programs(const struct walk *w, const struct test *test, const c
         else if (!why && has_program(&w->named, p->name))
             why = "an earlier rule may allow it";
         tell_denial(w, DENIAL_NAME, p->name, why);
+        if (!why)
+            tell_family(w, p->name);
     }
 }
 
@@ -146,6 +163,8 @@ static void walk_denied_list(struct walk *w, const struct config *config)
         const char *slash = strchr(items[i].p, '/');
         tell_denial(w, slash ? DENIAL_PATH : DENIAL_NAME, items[i].p,
                     slash && slash != items[i].p ? "a relative path depends on the folder" : NULL);
+        if (!slash)
+            tell_family(w, items[i].p);
     }
 }
 

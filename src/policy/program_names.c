@@ -36,9 +36,10 @@ static const char *const twins[] = {
 
 /* Flavours of the same program, and how its file may be called. */
 static const char *const ends[] = {
-    ".athena", ".basic", ".bat", ".cjs",  ".cmd",         ".distrib", ".exe", ".gtk3", ".huge",
-    ".jar",    ".js",    ".mjs", ".nox",  ".openbsd",     ".phar",    ".pl",  ".py",   ".pyz",
-    ".rb",     ".real",  ".sh",  ".tiny", ".traditional", "-bin",     "-cli", "-real", "-wrapper",
+    ".athena", ".basic",       ".bat", ".cjs", ".cmd", ".distrib", ".exe",
+    ".gtk3",   ".huge",        ".jar", ".js",  ".mjs", ".nox",     ".openbsd",
+    ".phar",   ".pl",          ".py",  ".pyz", ".rb",  ".real",    ".sh",
+    ".tiny",   ".traditional", "-bin", "-dbg", "-cli", "-real",    "-wrapper",
 };
 
 /* Programs that are a subcommand of another one. */
@@ -52,6 +53,56 @@ static const struct stand_in {
     {"pnpx", "pnpm", "dlx"},
     {"uvx", "uv", "tool run"},
 };
+
+/* The first is denied with all of the others; the others are with the first where it is the same program. */
+static const struct family {
+    const char *names;
+    bool both;
+} program_families[] = {
+    {" bun bunx ", false},      {" bundle bundler ", true},
+    {" fd fdfind ", true},      {" bat batcat ", true},
+    {" make gmake ", true},     {" ninja ninja-build ", true},
+    {" node nodejs ", true},    {" npm npx ", false},
+    {" pip pip3 ", false},      {" pnpm pnpx pnx ", false},
+    {" pytest py.test ", true}, {" python python3 ", false},
+    {" uv uvx ", false},        {" yarn yarnpkg ", true},
+    {" gpg gpg2 ", true},       {" docker docker-compose ", false},
+};
+
+const char *program_family(struct str name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(program_families) && name.n; i++) {
+        const char *names = program_families[i].names;
+        bool first = strncmp(names + 1, name.p, name.n) == 0 && names[1 + name.n] == ' ';
+        if (first || (program_families[i].both && command_in_list(names, name)))
+            return names;
+    }
+    return NULL;
+}
+
+bool program_has_others(struct str name)
+{
+    char room[PROGRAM_NAME_ROOM];
+    struct str plain = program_plain_name(name, room);
+    for (size_t i = 0; i < ARRAY_LEN(program_families); i++) {
+        if (command_in_list(program_families[i].names, name) ||
+            command_in_list(program_families[i].names, plain))
+            return true;
+    }
+    return false;
+}
+
+struct str program_package(struct str path)
+{
+    static const char folder[] = "node_modules/";
+    const char *at = path.n ? memmem(path.p, path.n, folder, sizeof folder - 1) : NULL;
+    if (!at)
+        return (struct str){0};
+    at += sizeof folder - 1;
+    size_t n = (size_t)(path.p + path.n - at);
+    const char *slash = memchr(at, '/', n);
+    return (struct str){at, slash ? (size_t)(slash - at) : n};
+}
 
 static void cut_machine(struct str *name)
 {

@@ -28,5 +28,12 @@ bool program_is_wanted(const struct program_wanted *wanted, struct str name);
 bool program_may_be_other(struct str name);
 /* What a program of its own does of another one: npx is `npm exec`. NULL: nothing. */
 const char *program_stands_for(struct str name, const char **ret_program);
+/* The names that one package gives to its program, a blank before and behind each: whoever denies the program denies these,
+ * too. NULL: none. */
+const char *program_family(struct str name);
+/* Whether a name stands in a family, or for a subcommand of this program. */
+bool program_has_others(struct str name);
+/* A file in the folder of a package: `npm` of `/usr/lib/node_modules/npm/bin/npm-cli.js`. n is 0 for none. */
+struct str program_package(struct str path);
 
 #endif

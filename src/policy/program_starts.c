@@ -3,7 +3,9 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
+#include "core/path.h"
 #include "core/shells.h"
 #include "policy/command_uses.h"
 #include "policy/program_names.h"
@@ -363,4 +365,52 @@ bool program_starts_words(const struct program_use *use)
             return true;
     }
     return false;
+}
+
+/* --- scripts and modules that are programs */
+
+/* The word that is the script of an interpreter, or behind `-m` its module; the view's n: none. `*ret_from`: where in it. */
+static size_t find_interpreted(const struct command_view *view, bool module, const char *values,
+                               size_t *ret_from)
+{
+    *ret_from = 0;
+    for (size_t i = 1; i < view->n; i++) {
+        struct str word = view->words[i].text;
+        if (word.n < 2 || word.p[0] != '-')
+            return i;
+        for (size_t k = 1; word.p[1] != '-' && k < word.n; k++) {
+            bool last = k + 1 == word.n;
+            if (module && word.p[k] == 'm') {
+                *ret_from = last ? 0 : k + 1;
+                return last ? i + 1 : i;
+            }
+            if (!word.p[k] || !strchr(values, word.p[k]))
+                continue;
+            i += last;
+            break;
+        }
+    }
+    return view->n;
+}
+
+char *program_file_names(const struct command_view *view)
+{
+    struct names names;
+    size_t from;
+    const struct program_use use = {.view = view};
+    read_start_names(&use, &names);
+    bool python = command_in_list(" python pypy py ", names.plain);
+    bool others = command_in_list(" node bun deno corepack ruby php perl ", names.plain);
+    if (!python && !others)
+        return NULL;
+    size_t at = find_interpreted(view, python, python ? "WXc" : "erpIMc", &from);
+    if (at >= view->n || !word_is_fixed(view, &view->words[at]))
+        return NULL;
+    struct str word = view->words[at].text;
+    word.p += from;
+    word.n -= from;
+    struct str package = program_package(word);
+    struct str file = path_name_of(word);
+    return mem_format(" %.*s %.*s ", (int)(file.n < 200 ? file.n : 0), file.n ? file.p : "",
+                      (int)(package.n < 200 ? package.n : 0), package.n ? package.p : "");
 }

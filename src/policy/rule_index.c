@@ -252,7 +252,8 @@ static void find_pair(struct rule_walk *walk, const struct rule_group *group,
     struct str whole = str_of(name);
     /* Subcommands of other programs may be meant, or other ones of this. */
     const char *other;
-    if (pair->starts || strchr(name, '-') || program_stands_for(whole, &other)) {
+    if (pair->starts || pair->as || strchr(name, '-') || program_stands_for(whole, &other) ||
+        program_has_others(whole)) {
         add_list(walk, group->all, group->n_all);
         return;
     }

@@ -124,6 +124,27 @@ def alternatives(form):
         check(result["stdout"] == "126\n126\n", result)
 
 
+def families(form):
+    """what one package calls its program besides, and links to its file, are denied with it"""
+    place = Place(form, "families", {})
+    tools = form.folder("families/tools/bin")
+    package = form.folder("families/tools/lib/node_modules/npm/bin")
+    for path in (tools.parent.parent, tools.parent, tools, *list(package.parents)[:4], package):
+        path.chmod(0o755)
+    for name, file in (("npm", "npm-cli.js"), ("npx", "npx-cli.js")):
+        form.write(package / file, f"#!/bin/sh\necho {name} ran\n").chmod(0o755)
+        os.symlink(f"../lib/node_modules/npm/bin/{file}", tools / name)
+    os.symlink("../lib/node_modules/npm/bin/npm-cli.js", tools / "other")
+    form.write(tools / "npmx", "#!/bin/sh\necho npmx ran\n").chmod(0o755)
+    config = {**approving("npm"), "commands": {"show": [str(tools.parent)], "path": [str(tools)]}}
+    form.write(place.config, json.dumps(config))
+    with place.gate() as gate:
+        result = gate.ok("run_command", command=place.script("npm; npx; other; npmx"))
+        check(result["stdout"] == "npmx ran\n", result)
+        error = gate.refused("POLICY_DENIED", "run_command", command="npx x")
+        check("approval.rules[0]" in error["message"], error)
+
+
 def many_in_one(form):
     """a file that is other programs too is not covered, and its other names work"""
     place = Place(form, "many", {})
@@ -455,7 +476,7 @@ def read_by_a_shell(form):
         check(run(*words).stdout == b"git version\n", words)
 
 
-CASES = [ways, says, stays, others, alternatives, many_in_one, replaced, earlier, subcommands, the_shell, system_lists,
+CASES = [ways, says, stays, others, alternatives, families, many_in_one, replaced, earlier, subcommands, the_shell, system_lists,
          sidecar_list, guests, guests_guarded, guests_replaced, guests_numbers, removed, explained, mounted_twice, in_the_workspace, hooks_and_run,
          read_by_a_shell]
 

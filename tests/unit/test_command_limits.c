@@ -250,7 +250,7 @@ static void pairs(void **state)
         {"xargs -n 1 -0 ls", "ls:"},
         {"xargs --null ls", "ls:"},
         {"xargs --arg-fil ls touch a", "ls:?"},
-        {"xargs find . -exec", "find:?"},
+        {"xargs find . -exec", "find:? :?"},
         {"xargs find . -exec ls", "find:? ls:?"},
         {"xargs find .", "find:?"},
         {"find . \"$(echo -exec)\" touch a \\;", "find:? echo:"},

@@ -83,6 +83,18 @@ static void wholly(void **state)
         {"native:run_command",
          APPROVE("{'command':{'program':'python2'}}") "," RUN("{'command':{'program':'python3'}}"),
          "npython3=approval.rules[1] "},
+        /* What a package calls its program besides. */
+        {"native:run_command", RUN("{'command':{'program':'npm'}}"),
+         "nnpm=approval.rules[0] nnpx=approval.rules[0] "},
+        {"native:run_command", RUN("{'command':{'program':'npx'}}"), "nnpx=approval.rules[0] "},
+        {"native:run_command", RUN("{'command':{'program':'nodejs'}}"),
+         "nnodejs=approval.rules[0] nnode=approval.rules[0] "},
+        {"native:run_command",
+         APPROVE("{'command':{'program':'npx'}}") "," RUN("{'command':{'program':'npm'}}"),
+         "nnpm=approval.rules[1] "},
+        {"native:run_command",
+         APPROVE("{'command':{'program':'npm test'}}") "," RUN("{'command':{'program':'npm'}}"),
+         ""},
         {"native:run_command",
          APPROVE("{'cwd':{'beneath':'src'}}") "," RUN("{'command':{'program':'rm'}}"), ""},
         {"native:run_command", RUN("{'command':{'program':'rm'}}") "," ALL,
@@ -208,7 +220,8 @@ static void homes(void **state)
 {
     (void)state;
     static const char *const rows[][3] = {
-        {"{'command':{'program':['git','curl']}}", "{'command':'git add a && curl http://a'}", "own"},
+        {"{'command':{'program':['git','curl']}}", "{'command':'git add a && curl http://a'}",
+         "own"},
         {"{'command':{'program':['ls']}}", "{'command':'ls'}", "own"},
         {"{'command':'hg status'}", "{'command':'hg status'}", "own"},
         {"{'command':{'glob':'hg *'}}", "{'command':'hg x $('}", "own"},
