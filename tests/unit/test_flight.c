@@ -216,7 +216,7 @@ static void good_replies_are_taken(void **state)
         {"{'count':1,'generation':1,'vanished':0,'outward':0,'unread':0}",
          STR_INIT(IDENTITY "\2\0\1\0\0.."), FLIGHT_BROKEN},
         {"{'count':1,'generation':1,'vanished':0,'outward':0,'unread':0}",
-         STR_INIT(IDENTITY "\1\0\6\0\0a"), FLIGHT_BROKEN},
+         STR_INIT(IDENTITY "\1\0\7\0\0a"), FLIGHT_BROKEN},
         {"{'count':1,'generation':1,'vanished':0,'outward':0,'unread':0}",
          STR_INIT(IDENTITY "\1\0\1\0\2a"), FLIGHT_DONE},
         {"{'count':1,'generation':1,'vanished':0,'outward':0,'unread':0}",
