@@ -267,8 +267,8 @@ claim 'it has no capability, and can gain none' is "$(value CapEff) $(value CapB
 claim 'its system calls are filtered' is "$(value Seccomp)" 2
 printf '  its mounts:\n'
 awk '{ print "    " $5 " (" $6 ")" }' "$proc/mountinfo"
-claim 'it sees an empty root, the workspace and its store, nothing else' is \
-    "$(awk '{ print $5 }' "$proc/mountinfo" | sort | tr '\n' ' ')" '/ /.sandgate /workspace '
+claim 'it sees an empty root, the workspace at its own path and its store, nothing else' is \
+    "$(awk '{ print $5 }' "$proc/mountinfo" | LC_ALL=C sort | tr '\n' ' ')" "/ /.sandgate $(pwd -P)/project "
 interfaces=$(awk -F: 'NR > 2 { gsub(/ /, "", $1); print $1 }' "$proc/net/dev")
 printf '  its network interfaces: %s\n' "$interfaces"
 claim 'it has a loopback of its own and no other network' is "$interfaces" lo

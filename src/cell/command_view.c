@@ -10,6 +10,7 @@
 #include "cell/failed.h"
 #include "cell/leaves.h"
 #include "cell/lock.h"
+#include "cell/own_path.h"
 #include "cell/points.h"
 
 /* Each holds what nobody reads, and the machine has 4,096 for all. */
@@ -48,6 +49,18 @@ static bool has_own_tmp(const struct cell_spec *spec)
     return false;
 }
 
+static void add_links_in_tmp(const struct cell_spec *spec, const struct cell_root *root,
+                             struct mounts_kept *kept)
+{
+    for (size_t i = 0; i < ROOT_ALSO; i++) {
+        const char *name = root->also[i];
+        if (!name || !path_rest(name, "/tmp") || !own_path_is_linked(spec, name))
+            continue;
+        kept->links[kept->n_links].name = name;
+        kept->links[kept->n_links++].to = root->inside;
+    }
+}
+
 /* A /tmp of its own, which would hide the folders that the operator named in the machine's. `old`: in the place of one
  * that was made so. */
 static int make_tmp(const struct cell_spec *spec, bool old, struct err *err)
@@ -56,6 +69,8 @@ static int make_tmp(const struct cell_spec *spec, bool old, struct err *err)
     for (size_t i = 0; i < spec->n_roots; i++) {
         if (!is_hidden_root(spec, i) && path_rest(spec->roots[i].inside, "/tmp"))
             kept.path[kept.n++] = spec->roots[i].inside;
+        if (!is_hidden_root(spec, i))
+            add_links_in_tmp(spec, &spec->roots[i], &kept);
     }
     for (size_t i = 0; i < spec->n_shown; i++) {
         if (path_rest(spec->shown[i], "/tmp"))

@@ -11,28 +11,6 @@
 
 #define LINKS_MAX 40
 
-/* Takes `.`, `..` and doubled slashes out of an absolute path, as text. */
-static void tidy(char *path)
-{
-    char *out = path;
-    for (const char *at = path; *at;) {
-        at += strspn(at, "/");
-        size_t n = strcspn(at, "/");
-        if (n == 2 && memcmp(at, "..", 2) == 0) {
-            while (out > path && *--out != '/')
-                continue;
-        } else if (n && !(n == 1 && *at == '.')) {
-            *out++ = '/';
-            memmove(out, at, n);
-            out += n;
-        }
-        at += n;
-    }
-    if (out == path)
-        *out++ = '/';
-    *out = '\0';
-}
-
 /* Puts a link's target in its place; `end` is where the link's own path ends. False where it is none. */
 static bool follow_folder_link(char path[PATH_TEXT_MAX], size_t end)
 {
@@ -50,7 +28,7 @@ static bool follow_folder_link(char path[PATH_TEXT_MAX], size_t end)
     char *slash = strrchr(path, '/');
     *slash = '\0';
     snprintf(whole, sizeof whole, "%s/%s%s", target[0] == '/' ? "" : path, target, rest);
-    tidy(whole);
+    path_tidy(whole);
     size_t length = strlen(whole);
     if (length >= PATH_TEXT_MAX)
         return false;
@@ -66,7 +44,7 @@ static NOINLINE bool link_leads_out(const char *cwd, const char *beneath)
     if (length >= sizeof path)
         return false;
     memcpy(path, cwd, length + 1);
-    tidy(path);
+    path_tidy(path);
     size_t from = path_prefix_length(beneath);
     if (!path_beneath((struct str){path, strlen(path)}, beneath))
         return true;
@@ -99,7 +77,7 @@ static int go_to_order_folder(struct str cwd, struct str beneath, char where[PAT
                                : -EXDEV; /* removed since the cell was made, or out of its sight */
     if (!path_beneath((struct str){where, strlen(where)}, in))
         return -EXDEV;
-    tidy(path);
+    path_tidy(path);
     return strcmp(path, where) != 0 ? FOLDER_ELSEWHERE : 0;
 }
 

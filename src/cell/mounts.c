@@ -141,7 +141,7 @@ static int make_mount_folders(const char *path, struct err *err)
 static int make_tmpfs(const char *at, struct err *err)
 {
     /* It holds a few empty folders and is sealed before anything runs in it. */
-    if (mount("sandgate", at, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=1024,mode=755") < 0)
+    if (mount("sandgate", at, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=8192,mode=755") < 0)
         return mount_failed(err, "mounting a tmpfs on", at);
     return chdir(at) < 0 ? mount_failed(err, "entering", at) : 0;
 }
@@ -167,19 +167,81 @@ bool mounts_is_within_another(const struct mounts_kept *kept, size_t which)
     return false;
 }
 
-/* A mount, with all that lies in it, to where it will be when the stage is moved to `at`. */
-static int move_to_stage(const char *path, const char *at, struct err *err)
+/* Where the path of `at` is made before that is mounted: `base` is there for now. */
+static int staged_path(const char *base, const char *at, const char *path, char ret[PATH_TEXT_MAX],
+                       struct err *err)
 {
-    char staged[PATH_TEXT_MAX];
-    int n = snprintf(staged, sizeof staged, MOUNTS_STAGE "%s", path + strlen(at));
-    if (n < 0 || (size_t)n >= sizeof staged) {
-        errno = ENAMETOOLONG;
-        return mount_failed(err, "moving", path);
+    if (snprintf(ret, PATH_TEXT_MAX, "%s%s", base, path + strlen(at)) < PATH_TEXT_MAX)
+        return 0;
+    errno = ENAMETOOLONG;
+    return mount_failed(err, "making", path);
+}
+
+static int make_scratch_links(const char *base, const char *at, const struct mounts_kept *kept,
+                              struct err *err)
+{
+    char path[PATH_TEXT_MAX];
+    for (size_t i = 0; i < kept->n_links; i++) {
+        if (staged_path(base, at, kept->links[i].name, path, err) < 0)
+            return -1;
+        char *slash = strrchr(path, '/');
+        *slash = '\0';
+        if (make_mount_folders(path, err) < 0)
+            return -1;
+        *slash = '/';
+        if (symlink(kept->links[i].to, path) < 0)
+            return mount_failed(err, "linking", path);
     }
-    if (make_mount_folders(staged, err) < 0)
+    return 0;
+}
+
+/* What is done with a mount at `path` and the place that it has on the stage. */
+typedef int (*stage_fn)(const char *path, char *staged, struct err *err);
+
+static int make_on_stage(const char *path, char *staged, struct err *err)
+{
+    (void)path;
+    return make_mount_folders(staged, err);
+}
+
+/* The first folder on the way to it becomes a read-only mount. */
+static int seal_on_stage(const char *path, char *staged, struct err *err)
+{
+    (void)path;
+    FD_AT_END int tree = -1;
+    struct statx st;
+    char *slash = strchr(staged + sizeof MOUNTS_STAGE, '/');
+    if (!slash)
+        return 0;
+    *slash = '\0';
+    if (statx(AT_FDCWD, staged, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &st) == 0 &&
+        st.stx_attributes & STATX_ATTR_MOUNT_ROOT)
+        return 0;
+    if (mounts_copy(AT_FDCWD, staged, staged, true, &tree, err) < 0)
         return -1;
+    return move_mount(tree, "", AT_FDCWD, staged, MOVE_MOUNT_F_EMPTY_PATH) < 0
+               ? mount_failed(err, "protecting", staged)
+               : 0;
+}
+
+static int move_to_stage(const char *path, char *staged, struct err *err)
+{
     return move_mount(AT_FDCWD, path, AT_FDCWD, staged, 0) < 0 ? mount_failed(err, "moving", path)
                                                                : 0;
+}
+
+/* What lies in another one goes along with it. */
+static int stage_kept(const char *at, const struct mounts_kept *kept, stage_fn fn, struct err *err)
+{
+    char staged[PATH_TEXT_MAX];
+    for (size_t i = 0; i < kept->n; i++) {
+        if (mounts_is_within_another(kept, i))
+            continue;
+        if (staged_path(MOUNTS_STAGE, at, kept->path[i], staged, err) < 0 ||
+            fn(kept->path[i], staged, err) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 static int remove_old_mount(const char *at, bool old, struct err *err)
@@ -187,19 +249,20 @@ static int remove_old_mount(const char *at, bool old, struct err *err)
     return old && umount2(at, MNT_DETACH) < 0 ? mount_failed(err, "unmounting", at) : 0;
 }
 
-/* Moved, not copied: thousands of mounts may lie in them. What lies in another one goes along. */
+/* Moved, not copied: thousands of mounts may lie in them. */
 int mounts_scratch_around(const char *at, bool old, uint64_t bytes, const char *mode,
                           const struct mounts_kept *kept, struct err *err)
 {
-    if (kept->n == 0)
-        return remove_old_mount(at, old, err) < 0 ? -1 : mounts_scratch(at, bytes, mode, err);
-    if (mounts_scratch(MOUNTS_STAGE, bytes, mode, err) < 0)
-        return -1;
-    for (size_t i = 0; i < kept->n; i++) {
-        if (!mounts_is_within_another(kept, i) && move_to_stage(kept->path[i], at, err) < 0)
+    if (kept->n == 0) {
+        if (remove_old_mount(at, old, err) < 0 || mounts_scratch(at, bytes, mode, err) < 0)
             return -1;
+        return make_scratch_links(at, at, kept, err);
     }
-    if (remove_old_mount(at, old, err) < 0)
+    if (mounts_scratch(MOUNTS_STAGE, bytes, mode, err) < 0 ||
+        make_scratch_links(MOUNTS_STAGE, at, kept, err) < 0 ||
+        stage_kept(at, kept, make_on_stage, err) < 0 ||
+        stage_kept(at, kept, seal_on_stage, err) < 0 ||
+        stage_kept(at, kept, move_to_stage, err) < 0 || remove_old_mount(at, old, err) < 0)
         return -1;
     return move_mount(AT_FDCWD, MOUNTS_STAGE, AT_FDCWD, at, 0) < 0
                ? mount_failed(err, "mounting", at)

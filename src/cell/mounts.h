@@ -43,12 +43,19 @@ int mounts_copy(int at, const char *in, const char *path, bool readonly, int *re
 
 /* An empty file system at a folder, that holds no more than `bytes`; `mode` in octal. */
 int mounts_scratch(const char *at, uint64_t bytes, const char *mode, struct err *err);
-/* The same over a folder that holds `kept`, which stay where they are: at most ROOTS_MAX + SHOWN_MAX. `old`: in the place
- * of one that was made so. Nothing that is needed is mounted at MOUNTS_STAGE. */
+/* The same over a folder that holds `kept`, which stay where they are: at most ROOTS_MAX + SHOWN_MAX. Nobody can move the
+ * folders on the way to them. `old`: in the place of one that was made so. Nothing that is needed is mounted at
+ * MOUNTS_STAGE. */
 #define MOUNTS_STAGE "/proc"
 struct mounts_kept {
     const char *path[ROOTS_MAX + SHOWN_MAX];
     size_t n;
+    /* Links to make in it. */
+    struct {
+        const char *name;
+        const char *to;
+    } links[ROOTS_MAX * ROOT_ALSO];
+    size_t n_links;
 };
 /* What lies in another one, or is one that came before. */
 bool mounts_is_within_another(const struct mounts_kept *kept, size_t which);

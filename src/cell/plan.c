@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cell/own_path.h"
 
 const char *const plan_system_paths[] = {"/usr", "/etc",       "/bin",   "/sbin",
                                          "/lib", "/lib32",     "/lib64", "/libx32",
@@ -168,6 +169,34 @@ static bool has_folder_in(const struct cell_spec *spec, const char *link)
     return false;
 }
 
+/* What is mounted there has the link itself, or it would be behind a link of the cell's. */
+static bool is_link_made(const struct for_commands *c, const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(links); i++) {
+        if (path_rest(relative(name), links[i][1]))
+            return false;
+    }
+    return !is_in_place(c, name) && own_path_is_linked(c->spec, name);
+}
+
+/* The other names of folders: those in `folder`, or, where it is NULL, those that are in no file system of their own. */
+static void link_names(struct plan *plan, const struct for_commands *c, const char *folder)
+{
+    for (size_t i = 0; i < ROOT_ALSO * c->spec->n_roots; i++) {
+        const struct cell_root *root = &c->spec->roots[i / ROOT_ALSO];
+        const char *name = root->also[i % ROOT_ALSO];
+        if (!name || !root->commands || !is_link_made(c, name))
+            continue;
+        bool scratch = path_rest(name, PLAN_HOME) || path_rest(name, "/tmp");
+        if (folder ? !path_rest(name, folder) : scratch)
+            continue;
+        FREE_AT_END char *parent = mem_copy(name, (size_t)(path_name(name) - name));
+        if (*relative(parent))
+            add_folder_step(plan, parent);
+        add_link_step(plan, root->inside, name);
+    }
+}
+
 static void add_text_step(struct plan *plan, const char *path, char *text)
 {
     struct step *step = add_plan_step(plan, STEP_TEXT);
@@ -221,7 +250,8 @@ static void make_for_commands(struct plan *plan, const struct for_commands *c)
         if (!has_folder_in(c->spec, links[i][1]))
             add_link_step(plan, links[i][0], links[i][1]);
     }
-    add_folder_step(plan, "var/hidden");
+    link_names(plan, c, NULL);
+    add_folder_step(plan, PLAN_HIDDEN);
     add_folder_step(plan, PLAN_DENIED);
     add_folder_step(plan, PLAN_POINTS);
     add_plan_step(plan, STEP_FILE)->to = mem_dup(relative(PLAN_HIDDEN_FILE));
@@ -273,13 +303,61 @@ static void add_leave_steps(struct plan *plan, const struct for_commands *c, int
     }
 }
 
-/* In the scratch home there are no folders to attach to yet. */
-static void attach_in_home(struct plan *plan, const struct for_commands *c, int slot,
-                           const char *to)
+/* Folders that are attached in the scratch home. */
+struct in_home {
+    const char *to[ROOTS_MAX + SHOWN_MAX];
+    size_t n;
+};
+
+static void find_in_home(const struct for_commands *c, const int *kept, struct in_home *ret)
 {
-    if (slot >= 0 && has_scratch_home(c) && path_rest(to, PLAN_HOME))
-        add_folder_step(plan, to);
-    attach(plan, slot, to);
+    ret->n = 0;
+    for (size_t i = 0; i < c->spec->n_shown; i++) {
+        if (c->shown_slots[i] >= 0 && path_rest(c->spec->shown[i], PLAN_HOME))
+            ret->to[ret->n++] = c->spec->shown[i];
+    }
+    for (size_t i = 0; i < c->spec->n_roots; i++) {
+        if (kept[i] >= 0 && path_rest(c->at[i], PLAN_HOME))
+            ret->to[ret->n++] = c->at[i];
+    }
+}
+
+/* One that is on the way to one before `n` has been pinned, and in a folder that is attached there is nothing to pin. */
+static bool is_pinned_in_home(const struct in_home *home, size_t n, const char *way)
+{
+    for (size_t i = 0; i < home->n; i++) {
+        if (path_rest(way, home->to[i]) || (i < n && path_rest(home->to[i], way)))
+            return true;
+    }
+    return false;
+}
+
+/* Empty folders to attach to. A command must not rename those on the way to one, and make another in its place: they are
+ * mount points. */
+static void make_in_home(struct plan *plan, const struct in_home *home)
+{
+    for (size_t i = 0; i < home->n; i++)
+        add_folder_step(plan, home->to[i]);
+    for (size_t i = 0; i < home->n; i++) {
+        FREE_AT_END char *way = mem_dup(home->to[i]);
+        for (char *at = way + strlen(PLAN_HOME) + 1; (at = strchr(at, '/')); at++) {
+            *at = '\0';
+            if (!is_pinned_in_home(home, i, way))
+                add_plan_step(plan, STEP_PIN)->to = mem_dup(relative(way));
+            *at = '/';
+        }
+    }
+}
+
+static void make_home(struct plan *plan, const struct for_commands *c, const int *kept)
+{
+    struct in_home in_home;
+    struct step *home = add_plan_step(plan, STEP_SCRATCH);
+    home->bytes = c->spec->home_bytes;
+    home->to = mem_dup(relative(PLAN_HOME));
+    find_in_home(c, kept, &in_home);
+    make_in_home(plan, &in_home);
+    link_names(plan, c, PLAN_HOME);
 }
 
 static void attach_for_commands(struct plan *plan, const struct for_commands *c)
@@ -290,16 +368,13 @@ static void attach_for_commands(struct plan *plan, const struct for_commands *c)
         attach(plan, c->place_slots[i], c->places[i].path);
     for (size_t i = 0; i < ARRAY_LEN(devices); i++)
         attach(plan, c->device_slots[i], devices[i]);
-    if (has_scratch_home(c)) {
-        struct step *home = add_plan_step(plan, STEP_SCRATCH);
-        home->bytes = c->spec->home_bytes;
-        home->to = mem_dup(relative(PLAN_HOME));
-    }
+    if (has_scratch_home(c))
+        make_home(plan, c, kept);
     for (size_t i = 0; i < c->spec->n_shown; i++)
-        attach_in_home(plan, c, c->shown_slots[i], c->spec->shown[i]);
+        attach(plan, c->shown_slots[i], c->spec->shown[i]);
     attach(plan, c->proc_slot, "proc");
     for (size_t i = 0; i < c->spec->n_roots; i++)
-        attach_in_home(plan, c, kept[i], c->at[i]);
+        attach(plan, kept[i], c->at[i]);
     /* Nothing of it can be written to any more, and links lead nowhere but into the cell. */
     add_cover_step(plan, c, "/etc/passwd", PLAN_PASSWD);
     add_cover_step(plan, c, "/etc/group", PLAN_GROUP);

@@ -64,8 +64,9 @@ struct place {
 #define PLAN_PASSWD "/var/passwd"
 #define PLAN_GROUP "/var/group"
 /* What covers secrets: nobody may read them. */
-#define PLAN_HIDDEN_FILE "/var/hidden/file"
-#define PLAN_HIDDEN_FOLDER "/var/hidden/folder"
+#define PLAN_HIDDEN "/var/hidden"
+#define PLAN_HIDDEN_FILE PLAN_HIDDEN "/file"
+#define PLAN_HIDDEN_FOLDER PLAN_HIDDEN "/folder"
 /* Stubs for denied programs are mounted there (cell/denied.h). */
 #define PLAN_DENIED "/var/denied"
 /* Where the folders of commands are mounted (cell/points.h). */

@@ -55,6 +55,8 @@ int spec_add_root(struct cell_spec *spec, const struct root *root, const char *p
                        "folder `%s` for %s: %s", root->host, root->name, strerror(errno));
     ret->host = mem_dup(root->host);
     ret->inside = mem_dup(root->inside);
+    for (size_t i = 0; i < ROOT_ALSO; i++)
+        ret->also[i] = mem_dup(root->also[i]);
     ret->writable = root->writable;
     ret->protect = mem_dup(protect);
     ret->files = true;
@@ -142,6 +144,8 @@ void spec_choose_owner(struct cell_spec *spec, uint32_t euid, uint32_t egid, uin
 struct wire_root {
     struct str host;
     struct str inside;
+    struct str also0;
+    struct str also1;
     struct str protect;
     bool writable;
     bool files;
@@ -167,6 +171,8 @@ struct wire_root {
 static const struct arg root_fields[] = {
     FIELD(wire_root, ARG_STRING, host, ARG_REQUIRED),
     FIELD(wire_root, ARG_STRING, inside, ARG_REQUIRED),
+    FIELD(wire_root, ARG_STRING, also0, 0),
+    FIELD(wire_root, ARG_STRING, also1, 0),
     FIELD(wire_root, ARG_STRING, protect, 0),
     FIELD(wire_root, ARG_BOOL, writable, 0),
     FIELD(wire_root, ARG_BOOL, files, 0),
@@ -229,6 +235,8 @@ void spec_write(const struct cell_spec *spec, struct json_out *j)
         struct wire_root root = {
             .host = str_of(r->host),
             .inside = str_of(r->inside),
+            .also0 = str_of(r->also[0]),
+            .also1 = str_of(r->also[1]),
             .protect = str_of(r->protect),
             .writable = r->writable,
             .files = r->files,
@@ -266,6 +274,7 @@ static int read_root(yyjson_val *val, struct cell_spec *spec, struct err *err)
     spec->roots[spec->n_roots++] = (struct cell_root){
         .host = mem_copy_str(wire.host),
         .inside = mem_copy_str(wire.inside),
+        .also = {mem_copy_str(wire.also0), mem_copy_str(wire.also1)},
         .writable = wire.writable,
         .files = wire.files,
         .commands = wire.commands,
@@ -332,6 +341,8 @@ void spec_done(struct cell_spec *spec)
     for (size_t i = 0; i < spec->n_roots; i++) {
         free(spec->roots[i].host);
         free(spec->roots[i].inside);
+        for (size_t k = 0; k < ROOT_ALSO; k++)
+            free(spec->roots[i].also[k]);
         free(spec->roots[i].protect);
     }
     for (size_t i = 0; i < spec->n_shown; i++)

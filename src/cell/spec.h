@@ -9,8 +9,9 @@
 #include "core/path.h"
 
 struct cell_root {
-    char *host;   /* absolute */
-    char *inside; /* absolute */
+    char *host;            /* absolute */
+    char *inside;          /* absolute */
+    char *also[ROOT_ALSO]; /* absolute: links to `inside`; NULL: none */
     bool writable;
     char *protect; /* a folder in it that stays read-only, or NULL */
     bool files;    /* file tools have it */
@@ -20,7 +21,7 @@ struct cell_root {
     uint64_t device;
     uint64_t inode;
     uint64_t born_ns; /* 0: its file system has no times of birth */
-    uint32_t uid; /* its owner */
+    uint32_t uid;     /* its owner */
     uint32_t gid;
 };
 

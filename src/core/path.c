@@ -114,6 +114,25 @@ struct str path_name_of(struct str path)
     return slash ? (struct str){slash + 1, (size_t)(path.p + path.n - slash - 1)} : path;
 }
 
+size_t path_named(struct str text, const char *host, const char *inside,
+                  const char *const also[ROOT_ALSO])
+{
+    if (path_beneath(text, host))
+        return path_prefix_length(host);
+    if (path_beneath(text, inside))
+        return path_prefix_length(inside);
+    for (size_t i = 0; also && i < ROOT_ALSO; i++) {
+        if (also[i] && path_beneath(text, also[i]))
+            return path_prefix_length(also[i]);
+    }
+    return 0;
+}
+
+static size_t root_named(struct str text, const struct root *root)
+{
+    return path_named(text, root->host, root->inside, root->also);
+}
+
 static int refuse_nul(struct str text, struct err *err)
 {
     if (!memchr(text.p, '\0', text.n))
@@ -130,10 +149,9 @@ int path_in_workspace(struct str text, const struct root *root, struct path *ret
         return -1;
     struct str rest = text;
     if (text.n && text.p[0] == '/') {
-        const char *prefix = path_beneath(text, root->host) ? root->host : root->inside;
-        if (!path_beneath(text, prefix))
+        size_t n = root_named(text, root);
+        if (n == 0)
             return outside(err, text, "absolute_path");
-        size_t n = path_prefix_length(prefix);
         rest = (struct str){text.p + n, text.n - n};
     }
     ret->root = 0;
@@ -164,12 +182,6 @@ static int resolve(struct str text, char out[WHOLE_MAX], size_t *length)
     return 0;
 }
 
-static size_t beneath_root(struct str text, const struct root *root)
-{
-    const char *prefix = path_beneath(text, root->host) ? root->host : root->inside;
-    return path_beneath(text, prefix) ? path_prefix_length(prefix) : 0;
-}
-
 int path_in_folders(struct str text, const char *base, const struct root *roots, size_t count,
                     struct path *ret, struct err *err)
 {
@@ -186,7 +198,7 @@ int path_in_folders(struct str text, const char *base, const struct root *roots,
         full = STR("/");
     size_t best = 0;
     for (size_t i = 0; i < count; i++) {
-        size_t n = beneath_root(full, &roots[i]);
+        size_t n = root_named(full, &roots[i]);
         if (n > best) {
             best = n;
             ret->root = i;
@@ -263,12 +275,38 @@ bool path_is_root(const struct path *path)
     return path->text[0] == '.' && path->text[1] == '\0';
 }
 
+void path_tidy(char *path)
+{
+    char *out = path;
+    for (const char *at = path; *at;) {
+        at += strspn(at, "/");
+        size_t n = strcspn(at, "/");
+        if (n == 2 && memcmp(at, "..", 2) == 0) {
+            while (out > path && *--out != '/')
+                continue;
+        } else if (n && !(n == 1 && *at == '.')) {
+            *out++ = '/';
+            memmove(out, at, n);
+            out += n;
+        }
+        at += n;
+    }
+    if (out == path)
+        *out++ = '/';
+    *out = '\0';
+}
+
 const char *path_rest(const char *path, const char *prefix)
 {
     if (!path_beneath((struct str){path, strlen(path)}, prefix))
         return NULL;
     const char *rest = path + path_prefix_length(prefix);
     return rest + strspn(rest, "/");
+}
+
+bool path_meets(const char *a, const char *b)
+{
+    return path_rest(a, b) || path_rest(b, a);
 }
 
 int path_take_name(char *rest, char name[PATH_NAME_MAX + 1])

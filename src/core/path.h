@@ -12,12 +12,17 @@
 /* The last root of a cell may be its store (cell/spec.h). */
 #define ROOTS_MAX (FOLDERS_MAX + 1)
 
-/* One directory that a session's cell has: `/workspace`, or the toolhost's mounts. */
+/* How many names a directory may have besides its path on the host and its path in the cell. */
+#define ROOT_ALSO 2
+
+/* One directory that a session's cell has: the workspace, or the toolhost's mounts. */
 struct root {
     const char *name;   /* "workspace", "@project" */
     const char *inside; /* where the cell mounts it */
     const char *host;   /* absolute path on the host */
     bool writable;
+    const char *
+        also[ROOT_ALSO]; /* other absolute paths of it, links to `inside` in the cell; NULL: none */
 };
 
 struct path {
@@ -25,7 +30,12 @@ struct path {
     char text[PATH_TEXT_MAX]; /* relative to it, "." for the root itself; may hold inner `..` */
 };
 
-/* Workspace grammar: relative, or absolute beneath `/workspace` or the root's host path. */
+/* How much of an absolute text is a name of the directory at `host` and `inside`, that has also these names; 0: it does not
+ * begin with one. `also` may be NULL. */
+size_t path_named(struct str text, const char *host, const char *inside,
+                  const char *const also[ROOT_ALSO]);
+
+/* Workspace grammar: relative, or absolute beneath one of the root's names. */
 int path_in_workspace(struct str text, const struct root *root, struct path *ret, struct err *err);
 /* Any of several folders at their own paths; relative ones begin at the absolute `base`. `..` is taken
  * as text. */
@@ -51,6 +61,10 @@ const char *path_name(const char *path);
 struct str path_name_of(struct str path);
 /* Takes the first name off the path `rest`, with the slashes before it. 1; 0: there is none; -1: it is too long. */
 int path_take_name(char *rest, char name[PATH_NAME_MAX + 1]);
+/* Takes `.`, `..` and doubled slashes out of an absolute path, as text. */
+void path_tidy(char *path);
+/* Whether one lies in the other, or they are the same. */
+bool path_meets(const char *a, const char *b);
 /* What of `path` is beneath `prefix`: "" where it is the prefix itself, NULL where it is not beneath. */
 const char *path_rest(const char *path, const char *prefix);
 

@@ -7,12 +7,14 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "cell/own_path.h"
 #include "session/agent_link.h"
 
 void places_done(struct places *m)
 {
     free(m->base);
     free(m->command_base);
+    free(m->named);
     for (size_t i = 0; i < m->count; i++)
         free(m->hosts[i]);
     for (size_t i = 0; i < m->n_commands; i++)
@@ -28,7 +30,53 @@ static int add_mount(struct places *m, const char *name, const char *inside, con
     if (!real)
         return err_set(err, ERR_NOT_FOUND, "folder `%s` for %s: %s", host, name, strerror(errno));
     m->hosts[m->count] = real;
-    m->roots[m->count++] = (struct root){name, inside, real, writable};
+    m->roots[m->count++] = (struct root){name, inside, real, writable, {0}};
+    return 0;
+}
+
+/* The absolute path that `folder` was asked for by, as a shell says it; NULL where that is its real one. */
+static char *asked_for(const char *folder, const char *real)
+{
+    const char *here = getenv("PWD");
+    if (folder[0] != '/' && (!here || here[0] != '/'))
+        return NULL;
+    FREE_AT_END char *path = folder[0] == '/' ? mem_dup(folder) : mem_format("%s/%s", here, folder);
+    path_tidy(path);
+    FREE_AT_END char *leads_to = realpath(path, NULL);
+    if (!leads_to || strcmp(leads_to, real) != 0 || path_rest(path, real) ||
+        strlen(path) > OWN_PATH_MAX)
+        return NULL;
+    return TAKE_PTR(path);
+}
+
+/* What lies at `/workspace`, or in it, has that name for itself. */
+static bool is_second_name_free(const struct places *m, const char *real,
+                                const struct config *config)
+{
+    const struct str *shown;
+    size_t count = 0;
+    bool taken = path_rest(real, OWN_PATH_WORKSPACE) ||
+                 (m->named && path_rest(m->named, OWN_PATH_WORKSPACE));
+    config_list(config, "commands.show", &shown, &count);
+    for (size_t i = 0; i < count; i++)
+        taken |= path_rest(shown[i].p, OWN_PATH_WORKSPACE) != NULL;
+    return !taken;
+}
+
+/* At its own path, where the cell has nothing there. */
+static int add_workspace(struct places *m, const char *host, bool writable,
+                         const struct config *config, struct err *err)
+{
+    if (add_mount(m, "workspace", OWN_PATH_WORKSPACE, host, writable, err) < 0)
+        return -1;
+    struct root *root = &m->roots[m->count - 1];
+    m->named = asked_for(host, root->host);
+    root->also[0] = m->named;
+    if (!own_path_is_free(root->host))
+        return 0;
+    root->inside = root->host;
+    if (is_second_name_free(m, root->host, config))
+        root->also[1] = OWN_PATH_WORKSPACE;
     return 0;
 }
 
@@ -96,7 +144,7 @@ static int choose_allowed(const struct gate_options *o, const struct config *con
     bool writable = !config_bool(config, "tools.filesystem.readOnly");
     if (!config_list(config, "tools.filesystem.allowedDirectories", &allowed, &count)) {
         m->settings = ".";
-        return add_mount(m, "workspace", "/workspace", workspace, writable, err);
+        return add_workspace(m, workspace, writable, config, err);
     }
     if (agent_link_check(m->state_fd, workspace, err) < 0)
         return -1;
@@ -117,8 +165,7 @@ static int choose_for_files(const struct gate_options *o, const struct config *c
         return choose_allowed(o, config, m, err);
     m->settings = ".";
     if (o->dialect->id != DIALECT_TOOLHOST)
-        return add_mount(m, "workspace", "/workspace", o->workspace ? o->workspace : ".", true,
-                         err);
+        return add_workspace(m, o->workspace ? o->workspace : ".", true, config, err);
     const char *project = o->project ? o->project : o->workspace ? o->workspace : ".";
     if (add_mount(m, "@project", "/project", project, true, err) < 0)
         return -1;
@@ -136,7 +183,17 @@ static int add_for_commands(struct places *m, const char *name, const char *insi
                          "tools.bash.allowedDirectories has more than %d folders", FOLDERS_MAX);
     char *real = mem_dup(host);
     m->command_hosts[m->n_commands] = real;
-    m->commands[m->n_commands++] = (struct root){name, inside, real, writable};
+    m->commands[m->n_commands++] = (struct root){name, inside, real, writable, {0}};
+    return 0;
+}
+
+/* The one that file tools have. */
+static int add_first_for_commands(struct places *m, struct err *err)
+{
+    const struct root *first = &m->roots[0];
+    if (add_for_commands(m, first->name, first->inside, first->host, first->writable, err) < 0)
+        return -1;
+    memcpy(m->commands[0].also, first->also, sizeof first->also);
     return 0;
 }
 
@@ -165,8 +222,7 @@ static int choose_for_bash(const struct gate_options *o, const struct config *co
     size_t count;
     bool listed = config_list(config, "tools.bash.allowedDirectories", &allowed, &count);
     if (!listed && !m->base)
-        return add_for_commands(m, m->roots[0].name, m->roots[0].inside, m->roots[0].host,
-                                m->roots[0].writable, err);
+        return add_first_for_commands(m, err);
     m->command_base = realpath(o->workspace ? o->workspace : ".", NULL);
     if (!m->command_base)
         return err_set(err, ERR_NOT_FOUND, "folder for the workspace: %s", strerror(errno));
@@ -184,6 +240,5 @@ int places_choose(const struct gate_options *o, const struct config *config, str
         return 0;
     if (o->dialect->id == DIALECT_SYSTEM)
         return choose_for_bash(o, config, m, err);
-    return add_for_commands(m, m->roots[0].name, m->roots[0].inside, m->roots[0].host,
-                            m->roots[0].writable, err);
+    return add_first_for_commands(m, err);
 }

@@ -15,6 +15,7 @@ struct places {
     char *command_hosts[ROOTS_MAX];
     size_t n_commands;
     char *command_base;
+    char *named; /* the absolute path by which the workspace was asked for, where that is a link */
 };
 
 int places_choose(const struct gate_options *options, const struct config *config,

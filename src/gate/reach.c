@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/trusted.h"
 #include "gate/reach_words.h"
 #include "gate/state.h"
@@ -29,8 +30,7 @@ void reach_init(struct reach *ret, const struct places *places)
         struct stat st;
         if (!root->writable || stat(root->host, &st) < 0)
             continue;
-        ret->folders[ret->n].host = root->host;
-        ret->folders[ret->n].inside = root->inside;
+        ret->folders[ret->n].root = root;
         ret->folders[ret->n].device = st.st_dev;
         ret->folders[ret->n++].inode = st.st_ino;
     }
@@ -40,7 +40,7 @@ static const char *find_reached_folder(const struct reach *reach, const struct s
 {
     for (size_t i = 0; i < reach->n; i++) {
         if (reach->folders[i].device == st->st_dev && reach->folders[i].inode == st->st_ino)
-            return reach->folders[i].host;
+            return reach->folders[i].root->host;
     }
     return NULL;
 }
@@ -174,7 +174,8 @@ static int check_command_reach(const struct reach *reach, const struct config *c
 static bool is_inside(const struct reach *reach, const char *path)
 {
     for (size_t i = 0; i < reach->n; i++) {
-        if (path_rest(path, reach->folders[i].inside))
+        const struct root *root = reach->folders[i].root;
+        if (path_named(str_of(path), root->host, root->inside, root->also))
             return true;
     }
     return false;

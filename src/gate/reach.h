@@ -9,15 +9,14 @@
 
 struct reach {
     struct {
-        const char *host;
-        const char *inside;
+        const struct root *root;
         dev_t device;
         ino_t inode;
     } folders[2 * ROOTS_MAX];
     size_t n;
 };
 
-/* The folders that file tools or commands may write in. Borrows their names. */
+/* The folders that file tools or commands may write in. Borrows them. */
 void reach_init(struct reach *ret, const struct places *places);
 
 /* The one of them that lies on the way to `path`, itself or behind a link, whatever it is called there; NULL: none. */

@@ -131,8 +131,8 @@ static int check_pattern(const struct checker *c, const char *text)
     if (!strchr(text, '/') || !realpath(folder, real))
         return 0;
     for (size_t i = 0; i < c->reach->n; i++) {
-        if (is_above(real, c->reach->folders[i].host))
-            return reach_refuse(c->field, text, c->reach->folders[i].host, c->err);
+        if (is_above(real, c->reach->folders[i].root->host))
+            return reach_refuse(c->field, text, c->reach->folders[i].root->host, c->err);
     }
     return 0;
 }

@@ -17,12 +17,6 @@ struct seeing {
     int r;
 };
 
-/* One lies in the other, or they are the same. */
-static bool meet(const char *a, const char *b)
-{
-    return path_rest(a, b) || path_rest(b, a);
-}
-
 static void refuse_seen_folder(struct seeing *s, const char *field, const char *folder,
                                const char *other)
 {
@@ -41,7 +35,7 @@ static void check_shown(struct seeing *s, const char *other)
         return;
     for (size_t i = 0; s->r == 0 && i < count; i++) {
         FREE_AT_END char *real = realpath(shown[i].p, NULL);
-        if (real && meet(other, real))
+        if (real && path_meets(other, real))
             refuse_seen_folder(s, "commands.show", shown[i].p, other);
     }
 }
@@ -51,7 +45,7 @@ static void check_seen_places(struct seeing *s, const char *other)
     const struct places *p = s->places;
     for (size_t i = 0; s->r == 0 && i < p->count + p->n_commands; i++) {
         const struct root *root = i < p->count ? &p->roots[i] : &p->commands[i - p->count];
-        if (meet(other, root->host))
+        if (path_meets(other, root->host))
             refuse_seen_folder(s, root->name, root->host, other);
     }
     for (const char *const *at = plan_system_paths; p->n_commands && s->r == 0 && *at; at++) {

@@ -6,10 +6,10 @@
 #include "base/str.h"
 
 /* What stands for the roots where none are known: the text alone can still be judged. */
-static const struct root workspace[] = {{"workspace", "/workspace", "/workspace", true}};
-static const struct root mounts[] = {{"@project", "/project", "/project", true},
-                                     {"@pkg", "/pkg", "/pkg", false},
-                                     {"@state", "/state", "/state", true}};
+static const struct root workspace[] = {{"workspace", "/workspace", "/workspace", true, {0}}};
+static const struct root mounts[] = {{"@project", "/project", "/project", true, {0}},
+                                     {"@pkg", "/pkg", "/pkg", false, {0}},
+                                     {"@state", "/state", "/state", true, {0}}};
 
 static int parse_place(struct place *place, const struct policy_call *call, struct str text,
                        struct path *ret, struct err *err)
@@ -152,12 +152,18 @@ static enum relation relate_from(const char *root, const char *rest, const char 
     return path_beneath(str_of(root), rule) ? PLACE_BENEATH : PLACE_APART;
 }
 
-/* A folder may lie at one path for commands and at another on the host; a rule may mean either. */
+/* A folder may lie at one path for commands and at another on the host, and have other names; a rule may mean each. */
 static enum relation relate_absolute(const struct place *place, const char *rule)
 {
-    enum relation inside = relate_from(place->root->inside, place->rest, rule);
-    enum relation host = relate_from(place->root->host, place->rest, rule);
-    return inside == PLACE_APART || host == PLACE_SAME ? host : inside;
+    const struct root *root = place->root;
+    const char *const names[] = {root->inside, root->host, root->also[0], root->also[1]};
+    enum relation found = PLACE_APART;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        enum relation by_name = names[i] ? relate_from(names[i], place->rest, rule) : PLACE_APART;
+        if (found == PLACE_APART || by_name == PLACE_SAME)
+            found = by_name;
+    }
+    return found;
 }
 
 static enum relation relate_mounted(const struct place *place, const char *rule, bool *ret_loose)

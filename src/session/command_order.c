@@ -141,13 +141,33 @@ static void put_git_settings(struct env *env)
     put_variable(env, GIT_SETTINGS "COUNT", name);
 }
 
+static bool has_settings_of(const struct root *root, const char *home)
+{
+    const char *const names[] = {root->inside, root->also[0], root->also[1]};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const char *rest = names[i] ? path_rest(names[i], home) : NULL;
+        if (names[i] && (path_rest(home, names[i]) || (rest && rest[0] == '.')))
+            return true;
+    }
+    return false;
+}
+
+/* A home without settings. Each command's /tmp is its own, save what folders of the session lie there. */
+static const char *own_home(const struct workplace *at)
+{
+    for (size_t i = 0; i < at->n_command_roots; i++) {
+        if (has_settings_of(&at->command_roots[i], "/tmp"))
+            return "/proc";
+    }
+    return "/tmp";
+}
+
 static int64_t put_environment(const struct call *call, struct buf *out)
 {
     const struct config *config = call->workplace->config;
     struct env env = {call->command, out, call->command->n_env};
     put_path(&env, config);
-    /* Each command's /tmp is its own. */
-    put_variable(&env, "HOME", call->verdict.own_home ? "/tmp" : PLAN_HOME);
+    put_variable(&env, "HOME", call->verdict.own_home ? own_home(call->workplace) : PLAN_HOME);
     put_variable(&env, "USER", PLAN_USER);
     put_variable(&env, "LOGNAME", PLAN_USER);
     put_variable(&env, "SHELL", "/bin/bash");

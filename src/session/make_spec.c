@@ -65,8 +65,8 @@ static bool leads_through_root(const struct cell_spec *spec, const char *shown)
     for (size_t i = 0; i < spec->n_roots; i++) {
         if (!way_leads_through(shown, spec->roots[i].host))
             continue;
-        log_warning("commands.show: %s lies in %s, which commands have as %s: it is not shown",
-                    shown, spec->roots[i].host, spec->roots[i].inside);
+        log_warning("commands.show: %s lies in %s, which commands have: it is not shown by itself",
+                    shown, spec->roots[i].host);
         return true;
     }
     return false;

@@ -25,7 +25,10 @@ static void session_freep(struct session **s)
 
 static struct root copy_root(const struct root *r)
 {
-    return (struct root){mem_dup(r->name), mem_dup(r->inside), mem_dup(r->host), r->writable};
+    struct root copy = {mem_dup(r->name), mem_dup(r->inside), mem_dup(r->host), r->writable, {0}};
+    for (size_t i = 0; i < ROOT_ALSO; i++)
+        copy.also[i] = mem_dup(r->also[i]);
+    return copy;
 }
 
 static void free_root(const struct root *r)
@@ -33,6 +36,8 @@ static void free_root(const struct root *r)
     free((void *)(uintptr_t)r->name);
     free((void *)(uintptr_t)r->inside);
     free((void *)(uintptr_t)r->host);
+    for (size_t i = 0; i < ROOT_ALSO; i++)
+        free((void *)(uintptr_t)r->also[i]);
 }
 
 /* NULL: the session has none. */

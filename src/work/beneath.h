@@ -23,7 +23,7 @@ struct beneath_moved {
 
 struct beneath_root {
     int fd;
-    const char *inside; /* absolute links to these count as inside */
+    const char *inside; /* absolute links to these and `also` count as inside */
     const char *host;
     bool writable;
     bool no_links; /* no symbolic link is followed */
@@ -37,6 +37,7 @@ struct beneath_root {
     const struct beneath_moved *moved; /* NULL: nothing is taken to have been moved */
     struct buf
         *passed; /* gets the paths of links on the way, each with a NUL; NULL: nothing does */
+    const char *const *also; /* ROOT_ALSO more names of it; NULL: none */
 };
 
 /* Where a path leads when the links on the way are followed, and what the rules say about it. */

@@ -198,11 +198,11 @@ static int follow_walked_link(struct beneath_walk *w, int link)
         return r;
     struct str text = {target, (size_t)n};
     if (n > 0 && target[0] == '/') {
-        const char *prefix = path_beneath(text, w->root->inside) ? w->root->inside : w->root->host;
-        if (!path_beneath(text, prefix))
+        size_t named = path_named(text, w->root->host, w->root->inside, w->root->also);
+        if (named == 0)
             return -EXDEV;
-        text.p += path_prefix_length(prefix);
-        text.n -= path_prefix_length(prefix);
+        text.p += named;
+        text.n -= named;
         pop_to(w, 0);
     }
     size_t left = strlen(w->rest);

@@ -106,12 +106,12 @@ enum git_lead_from git_leads_locate(const struct beneath_root *root, struct str 
     if (!absolute && goes_up_first(text) && comes_back(root, folder, text, path))
         return GIT_LEAD_FROM_HOST;
     if (absolute) {
-        const char *prefix = path_beneath(all, root->inside) ? root->inside : root->host;
+        size_t named = path_named(all, root->host, root->inside, root->also);
         folder.n = 0;
-        if (!path_beneath(all, prefix))
+        if (named == 0)
             return snprintf(path, PATH_TEXT_MAX, "%s", text) < PATH_TEXT_MAX ? from
                                                                              : GIT_LEAD_TOO_LONG;
-        text += path_prefix_length(prefix);
+        text += named;
         while (*text == '/')
             text++;
     }

@@ -26,11 +26,17 @@ static bool go_up_way(struct way_out *w)
     return inside;
 }
 
+static size_t named_root(const struct way_out *w, const char *target)
+{
+    struct str text = {target, strlen(target)};
+    return path_named(text, w->root->host, w->root->inside, w->root->also);
+}
+
 /* Whether a target that begins in the folder at hand stays in the root, as far as its text tells. */
 static bool stays(const struct way_out *w, const char *target)
 {
     if (target[0] == '/')
-        return path_beneath((struct str){target, strlen(target)}, w->root->inside);
+        return named_root(w, target) > 0;
     int depth = w->at[0] != '\0';
     for (const char *at = w->at; *at; at++)
         depth += *at == '/';
@@ -57,7 +63,7 @@ static int follow_link_on_way(struct way_out *w, int link)
         return 1;
     const char *text = target;
     if (target[0] == '/') {
-        text += path_prefix_length(w->root->inside);
+        text += named_root(w, target);
         w->at[0] = '\0';
     }
     if (snprintf(rest, sizeof rest, "%s/%s", text, w->rest) >= (int)sizeof rest)

@@ -60,10 +60,10 @@ COMMAND_TOOLS = [
 ]
 
 
-def check_record(intent, outcome, place, shell, root="/workspace"):
+def check_record(intent, outcome, place, shell):
     expected = {
         "argv": ["/bin/bash", "-c", SCRIPT],
-        "cwd": f"{root}/sub dir",
+        "cwd": f"{place.workspace}/sub dir",
         "folder": f"{place.workspace}/sub dir",
         "workspace": str(place.workspace),
         "network": "none",
@@ -92,8 +92,7 @@ def all_dialects(form):
             stop(gate)
         ((intent, outcome),) = place.calls()
         check((intent["dialect"], intent["tool"]) == (dialect, tool), intent)
-        root = "/workspace" if intent["command"]["cwd"].startswith("/workspace") else str(place.workspace)
-        check_record(intent, outcome, place, shell, root)
+        check_record(intent, outcome, place, shell)
         check((place.workspace / "sub dir/out").read_text() == "42\n", "it ran")
 
 
@@ -222,7 +221,7 @@ def ends(form):
         check(intent["command"]["argv"][2] == text, intent)
         check(by is None or outcome["end"]["by"] == by, outcome)
         check(shown is None or re.search(rf"  {shown}  ", line), line)
-        check(f"/workspace$ {text}" in line and re.search(r"\d+ms", line), line)
+        check(f"{place.workspace}$ {text}" in line and re.search(r"\d+ms", line), line)
         check((line in failed) == (shown != "ok"), f"--failed: {line}")
     check([o["end"]["by"] for _, o in calls[len(rows) :]] == ["not_started", "not_started", "cancelled"], calls)
     check([o["code"] for _, o in calls[len(rows) :]] == ["NOT_FOUND", "NOT_FOUND", "CANCELLED"], calls)
@@ -231,7 +230,7 @@ def ends(form):
     check('"sandgate.end.exit_code","value":{"intValue":"1"}' in otel and '"WARN"' in otel, otel)
     check('"sandgate.command.argv"' in otel and '"sandgate.command.folder"' in otel, otel)
     journal = place.audit("show", "--as", "journald", "--tool", "run_command").split("\n\n")[1]
-    check("SANDGATE_END_EXIT_CODE=1\n" in journal and "\nSANDGATE_COMMAND_CWD=/workspace\n" in journal, journal)
+    check("SANDGATE_END_EXIT_CODE=1\n" in journal and f"\nSANDGATE_COMMAND_CWD={place.workspace}\n" in journal, journal)
     check("MESSAGE=run_command: exit 1\n" in journal, journal)
 
 
@@ -350,9 +349,9 @@ def as_typed(form):
     for line in lines + place.audit("show").splitlines():
         check(not re.search("[\x00-\x1f\x7f-\x9f\u200b\u202e\ufeff]", line), repr(line))
     where, words = lines[0].split("ms  ", 1)[1].split("$ true", 1)
-    check(read_back(where) == ["/workspace/it's a \n dir"], where)
+    check(read_back(where) == [f"{place.workspace}/it's a \n dir"], where)
     check(read_back("true" + words) == ["true", *HOSTILE], words)
-    check(lines[1].endswith("/workspace$ true 'a  b' | cat"), lines[1])
+    check(lines[1].endswith(f"{place.workspace}$ true 'a  b' | cat"), lines[1])
     check(read_back(lines[2].split("$ ", 1)[1]) == ["/bin/bash", "-c", "true \\\n  x; # \x1b[31m"], lines[2])
     for line, word in zip(lines[3:], ("A=b", "if", "./x\ty")):
         check(read_back(line.split("$ ", 1)[1]) == [word, "x"], line)

@@ -150,9 +150,9 @@ def typed(place, record):
     return found[1].strip(), folder, words
 
 
-def replay(copy, folder, words, arguments, limit):
+def replay(place, copy, folder, words, arguments, limit):
     """The same in a bash: (exit status, output)."""
-    script = f"cd -- {copy}/\"$(realpath -ms --relative-to=/workspace -- {folder})\" && {words}"
+    script = f"cd -- {copy}/\"$(realpath -ms --relative-to={place.workspace} -- {folder})\" && {words}"
     argv = ["bash", "-c", script] if limit is None else ["timeout", "-k", "1", str(limit), "bash", "-c", script]
     done = subprocess.run(argv, input=arguments.get("stdin", "").encode(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
                           env={**os.environ, **arguments.get("env", {})}, cwd="/", timeout=60)  # fmt: skip
@@ -190,7 +190,7 @@ def the_day(form):
         check(told == expected, f"{arguments}: {end}, not {expected}")
         shown = "ok" if told == 0 else "timeout" if stopped else f"signal {told - 128}" if end["by"] == "signal" else f"exit {told}"
         check(result == shown, f"{arguments}: {result!r}, not {shown}")
-        code, again = replay(copy, folder, words, arguments, 1 if stopped else None)
+        code, again = replay(place, copy, folder, words, arguments, 1 if stopped else None)
         check(code in ((124, 137) if stopped else (expected,)), f"{words}: {code}, not {expected}")
         check(stopped or again == output, f"{words}: {lib.short(again)}, not {lib.short(output)}")
     check(tree(copy) == tree(place.workspace), f"{tree(copy)}\n{tree(place.workspace)}")

@@ -60,8 +60,9 @@ def options(form):
     form.folder("options-ws/sub")
     check(done(place, 0, "--", "echo", "--help", "--", "-x").stdout == b"--help -- -x\n", "behind --")
     check(done(place, 0, "echo", "--help", "-x").stdout == b"--help -x\n", "without --")
-    check(done(place, 0, "--cwd", "sub", "--", "pwd").stdout == b"/workspace/sub\n", "--cwd")
-    check(done(place, 0, "--cwd=sub", "pwd").stdout == b"/workspace/sub\n", "--cwd=")
+    sub = os.fsencode(place.workspace / "sub") + b"\n"
+    check(done(place, 0, "--cwd", "sub", "--", "pwd").stdout == sub, "--cwd")
+    check(done(place, 0, "--cwd=sub", "pwd").stdout == sub, "--cwd=")
     done(place, CANNOT_RUN, "--cwd", "none", "--", "pwd")
     check(b"file_size_limit" in done(place, 153, "--", "sh", "-c", "exec yes > file").stderr, "--config counts")
     for words in ([], ["--"], ["--nosuch", "--", "true"], ["--session", "x", "--", "true"], ["--cwd"]):

@@ -140,7 +140,7 @@ def environment(case, s):
         command = "cat /proc/self/mountinfo /proc/mounts /proc/self/cgroup /proc/1/cmdline"
         shown = s.gate.ok("run_command", command=command)
         text = shown["stdout"].replace(str(s.workspace), "")
-        check("/workspace" in text and str(s.base) not in text, f"{shown['stdout']}")
+        check(str(s.workspace) in shown["stdout"] and str(s.base) not in text, f"{shown['stdout']}")
     with case("a crash leaves no file"):
         before = set(os.listdir(s.workspace))
         result = s.gate.ok("run_command", command="ulimit -c unlimited; kill -SEGV $$")

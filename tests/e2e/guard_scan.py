@@ -211,7 +211,7 @@ def replaced_while_it_runs(form):
         for at in [old, *old.rglob("*")]:
             form.own(at)
         place.put("new/.env", SECRET)
-        wanted = {"/workspace/.env", "/workspace/new/.env", "/workspace/.git"}
+        wanted = {f"{place.workspace}/{path}" for path in (".env", "new/.env", ".git")}
         lib.wait_until(lambda: wanted <= covers(), "they are covered", 10)
         place.put("go", "")
         value = gate.wait(call)

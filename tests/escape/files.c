@@ -117,6 +117,13 @@ static enum outcome list_more(const struct attempt *a)
     return outcome;
 }
 
+/* Where it is mounted. */
+static const char *workspace(void)
+{
+    static char path[4096];
+    return realpath("/workspace", path) ? path : "/workspace";
+}
+
 /* Each line of mountinfo: number, parent, device, root, point, options, … */
 static enum outcome loose_mounts(const struct attempt *a)
 {
@@ -133,7 +140,7 @@ static enum outcome loose_mounts(const struct attempt *a)
             return NOT_TRIED;
         bool device = strncmp(point, "/dev/", 5) == 0;
         bool system = !device && strcmp(point, "/tmp") != 0 && strcmp(point, "/proc") != 0 &&
-                      strcmp(point, "/workspace") != 0 && strncmp(point, "/home/", 6) != 0;
+                      strcmp(point, workspace()) != 0 && strncmp(point, "/home/", 6) != 0;
         if (strstr(options, "nosuid") && (device || strstr(options, "nodev")) &&
             (!system || strncmp(options, "ro,", 3) == 0) &&
             (strcmp(point, "/") != 0 || strstr(options, "noexec")))
@@ -150,9 +157,10 @@ static enum outcome loose_mounts(const struct attempt *a)
 static enum outcome move_workspace(const struct attempt *a)
 {
     (void)a;
-    enum outcome worst = judge(rename("/workspace", "/tmp/workspace"), "moving the workspace");
-    worst = both(worst, judge(rename("/workspace", "/workspace2"), "renaming it"));
-    worst = both(worst, judge(rmdir("/workspace"), "removing it"));
+    enum outcome worst = judge(rename(workspace(), "/tmp/workspace"), "moving the workspace");
+    worst = both(worst, judge(rename(workspace(), "/workspace2"), "renaming it"));
+    worst = both(worst, judge(rename("/workspace", "/tmp/name"), "renaming its second name"));
+    worst = both(worst, judge(rmdir(workspace()), "removing it"));
     return both(worst, judge(symlink("/etc", "/workspace2"), "a link beside it"));
 }
 

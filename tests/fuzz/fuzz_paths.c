@@ -4,7 +4,8 @@
 #include "core/path.h"
 #include "target.h"
 
-static const struct root workspace = {"workspace", "/workspace", "/srv/work", true};
+static const struct root workspace = {
+    "workspace", "/srv/work", "/srv/work", true, {"/link", "/workspace"}};
 static const struct root mounts[] = {
     {"@project", "/project", "/srv/project", true},
     {"@pkg", "/pkg", "/srv/pkg", false},

@@ -29,6 +29,7 @@
 static const char *const folders[] = {"", "/ws", "/ws/d", "/ws/d/e", "/other", "/other/d", "/else"};
 static struct cell_root roots[2];
 static struct beneath_root root = {.fd = -1, .inside = INSIDE};
+static struct root reached;
 static struct reach reach;
 
 static void make_root(struct cell_root *ret, const char *name)
@@ -50,7 +51,8 @@ static void set_up(void)
     root.host = roots[0].host;
     root.fd = open(root.host, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     must(root.fd >= 0);
-    reach.folders[reach.n].host = roots[0].host;
+    reached.host = roots[0].host;
+    reach.folders[reach.n].root = &reached;
     reach.folders[reach.n].device = (dev_t)roots[0].device;
     reach.folders[reach.n++].inode = (ino_t)roots[0].inode;
 }

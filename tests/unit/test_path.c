@@ -4,7 +4,8 @@
 #include "json_text.h"
 #include "random.h"
 
-static const struct root workspace = {"workspace", "/workspace", "/srv/work", true};
+static const struct root workspace = {
+    "workspace", "/workspace", "/srv/work", true, {"/home/u/link", NULL}};
 static const struct root mounts[] = {
     {"@project", "/project", "/srv/project", true},
     {"@pkg", "/pkg", "/srv/pkg", false},
@@ -71,6 +72,8 @@ static void paths_of_a_workspace(void **state)
         {"/workspace/a/../b", "a/../b", 0},
         {"/srv/work", ".", 0},
         {"/srv/work/a", "a", 0},
+        {"/home/u/link", ".", 0},
+        {"/home/u/link/a", "a", 0},
     };
     check_good(false, cases, ARRAY_LEN(cases));
 }

@@ -1,5 +1,6 @@
 #include <cmocka.h>
 
+#include "cell/own_path.h"
 #include "cell/plan.h"
 #include "json_text.h"
 #include "random.h"
@@ -211,11 +212,13 @@ static void folders_in_a_machines_places(void **state)
         FREE_AT_END char *kept = mem_format("seal\nworker\nkeep #11 %s\nattach #2 -> usr\n",
                                             covered[i] + 1);
         bool in_home = strncmp(covered[i], PLAN_HOME, strlen(PLAN_HOME)) == 0;
-        FREE_AT_END char *made = in_home ? mem_format("mkdir -> %s\n", covered[i] + 1)
-                                         : mem_dup("");
-        FREE_AT_END char *put = mem_format("attach #10 -> proc\n%sattach #11 -> %s\ncover", made,
+        FREE_AT_END char *made = mem_format("scratch -> home/agent\n%s%s%s",
+                                            in_home ? "mkdir -> " : "",
+                                            in_home ? covered[i] + 1 : "", in_home ? "\n" : "");
+        FREE_AT_END char *put = mem_format("attach #10 -> proc\nattach #11 -> %s\ncover",
                                            covered[i] + 1);
         holds(&text, kept);
+        holds(&text, made);
         holds(&text, put);
     }
 }
@@ -536,6 +539,80 @@ static void holds_for_every_cell(void **state)
     }
 }
 
+static void a_folder_at_its_own_path(void **state)
+{
+    (void)state;
+    CLEANUP(spec_done) struct cell_spec spec = {.n_roots = 1, .commands = true};
+    BUF_AT_END struct buf text = BUF_INIT(1u << 20);
+    spec.roots[0] = root("/srv/w", "/srv/w", true, NULL);
+    spec.roots[0].also[0] = mem_dup("/home/u/link");
+    spec.roots[0].also[1] = mem_dup("/workspace");
+    plan_text(&spec, NULL, 0, &text);
+    holds(&text, "mkdir -> home/u/\nsymlink /srv/w -> home/u/link\nsymlink /srv/w -> workspace\n");
+    holds(&text, "mkdir -> srv/w\nattach #0 -> srv/w\n");
+}
+
+/* What lies there, and what commands have a file system of their own at, has no link. */
+static void names_without_a_link(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"/tmp/link", "/usr/link", "/var/tmp/link", "/shown/link",
+                                        "/srv",      "/srv/w/in", "/proc/1/cwd",   "/run"};
+    static const struct place places[] = {{"/usr", PLACE_FOLDER, ""}};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        CLEANUP(spec_done)
+        struct cell_spec spec = {.n_roots = 1, .commands = true, .n_shown = 1};
+        BUF_AT_END struct buf text = BUF_INIT(1u << 20);
+        spec.roots[0] = root("/srv/w", "/srv/w", true, NULL);
+        spec.roots[0].also[0] = mem_dup(names[i]);
+        spec.shown[0] = mem_dup("/shown");
+        plan_text(&spec, places, 1, &text);
+        if (strstr(buf_text(&text), "symlink /srv/w"))
+            fail_msg("%s is a link", names[i]);
+    }
+}
+
+/* Commands write in their home: what they could rename there is a mount point. */
+static void the_way_to_folders_in_the_home(void **state)
+{
+    (void)state;
+    CLEANUP(spec_done) struct cell_spec spec = {.n_roots = 1, .commands = true, .n_shown = 2};
+    BUF_AT_END struct buf text = BUF_INIT(1u << 20);
+    spec.roots[0] = root("/home/agent/a/b/w", "/home/agent/a/b/w", true, NULL);
+    spec.roots[0].also[0] = mem_dup("/home/agent/link");
+    spec.shown[0] = mem_dup("/home/agent/a/tools");
+    spec.shown[1] = mem_dup("/home/agent/a/tools/more");
+    plan_text(&spec, NULL, 0, &text);
+    holds(&text, "scratch -> home/agent\n"
+                 "mkdir -> home/agent/a/tools\n"
+                 "mkdir -> home/agent/a/tools/more\n"
+                 "mkdir -> home/agent/a/b/w\n"
+                 "pin -> home/agent/a\n"
+                 "pin -> home/agent/a/b\n"
+                 "mkdir -> home/agent/\n"
+                 "symlink /home/agent/a/b/w -> home/agent/link\n");
+}
+
+static void paths_that_are_free(void **state)
+{
+    (void)state;
+    static const char *const free_ones[] = {"/srv",   "/home/u/w", "/home/agent/w", "/tmp/w",
+                                            "/opt/w", "/root",     "/var/www",      "/usr/src/w",
+                                            "/run/w", "/usrlocal", "/workspace"};
+    static const char *const taken[] = {
+        "/",    "/usr",  "/usr/src", "/usr/local/lib", "/etc/w",      "/bin",
+        "/tmp", "/home", "/dev/shm", "/proc/1",        "/home/agent", "/nix",
+        "/opt", "/run",  "/var",     "/var/hidden/w",  "/.sandgate",  "/sys"};
+    for (size_t i = 0; i < ARRAY_LEN(free_ones); i++) {
+        if (!own_path_is_free(free_ones[i]))
+            fail_msg("%s is taken", free_ones[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
+        if (own_path_is_free(taken[i]))
+            fail_msg("%s is free", taken[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -552,6 +629,10 @@ int main(void)
         cmocka_unit_test(a_name_for_the_user),
         cmocka_unit_test(holds_for_every_cell),
         cmocka_unit_test(a_folder_where_a_link_would_be),
+        cmocka_unit_test(a_folder_at_its_own_path),
+        cmocka_unit_test(names_without_a_link),
+        cmocka_unit_test(the_way_to_folders_in_the_home),
+        cmocka_unit_test(paths_that_are_free),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }

@@ -49,6 +49,8 @@ static void assert_same(const struct cell_spec *a, const struct cell_spec *b)
         const struct cell_root *y = &b->roots[i];
         assert_text(x->host, y->host);
         assert_text(x->inside, y->inside);
+        for (size_t k = 0; k < ROOT_ALSO; k++)
+            assert_text(x->also[k], y->also[k]);
         assert_text(x->protect, y->protect);
         assert_int_equal(x->writable, y->writable);
         assert_true(x->device == y->device && x->inode == y->inode && x->born_ns == y->born_ns);
@@ -61,6 +63,7 @@ static void arrives_as_it_was_written(void **state)
     (void)state;
     char host[] = "/srv/\xff odd \"name\"\n";
     char inside[] = "/workspace";
+    char also[] = "/home/\xfe";
     char logs[] = "logs";
     struct cell_spec spec = {
         .uid = 65534, .gid = UINT32_MAX, .umask = 022, .threads = 8, .system = true};
@@ -68,6 +71,7 @@ static void arrives_as_it_was_written(void **state)
         spec.roots[n - 1] = (struct cell_root){
             .host = host,
             .inside = inside,
+            .also = {n & 4 ? also : NULL, n & 2 ? inside : NULL},
             .writable = n & 1,
             .protect = n & 2 ? logs : NULL,
             .device = UINT64_MAX - n,
