@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "work/acl.h"
+#include "work/folder_lock.h"
 #include "work/quarantine_modes.h"
 #include "work/quarantine_room.h"
 
@@ -216,6 +217,10 @@ enum quarantine_outcome quarantine_move_out(struct work *w, const struct beneath
     FD_AT_END int folder = quarantine_open(store);
     if (folder < 0)
         return QUARANTINE_RENAMED;
+    /* Until it is counted: another gate would find the same room. One that copies for seconds is not waited for. */
+    FOLDER_LOCK_AT_END struct folder_lock lock = FOLDER_LOCK_NONE;
+    struct err unused;
+    (void)folder_lock_take(w, folder, FOLDER, &lock, &unused);
     c.room = quarantine_room(folder);
     c.full = c.room.bytes <= 0 || c.room.entries <= 1;
     int r = c.full ? -EFBIG : copy_out(&c, folder, tag, place, aside);

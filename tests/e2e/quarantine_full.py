@@ -3,16 +3,20 @@
 and fits again when its user has made room.
 """
 
+import fcntl
 import json
 import os
 import pathlib
+import select
 
+import lib
 import ran
 from cut_off import Cut
 from lib import check
 from made import whats
 
 LIMIT = 1 << 30
+IN_OPEN = 0x20
 MAKE = "mkdir .vscode; echo tasks > .vscode/tasks.json"
 
 
@@ -64,5 +68,26 @@ def room_again(form):
     check(len(json.loads(place.quarantine("list", "--json"))) == 1 and len(place.aside()) == 1, place.aside())
 
 
+def two_gates(form):
+    """a gate that moves something there while another one does counts what that has moved"""
+    place = Full(form, "two")
+    folder = pathlib.Path(place.entry["content"]).parent
+    os.truncate(folder / place.entry["id"] / ".vscode/tasks.json", 1)
+    with place.gate() as gate:
+        gate.call("run_command", command="true")
+        # As another gate that copies something there.
+        other = os.open(folder, os.O_RDONLY)
+        fcntl.flock(other, fcntl.LOCK_EX)
+        events = lib.libc.inotify_init1(os.O_CLOEXEC)
+        check(lib.libc.inotify_add_watch(events, os.fsencode(folder), IN_OPEN) >= 0, "inotify_add_watch")
+        call = gate.send("run_command", command=MAKE)
+        check(select.select([events], [], [], lib.SECONDS)[0], "nothing is moved there")
+        os.truncate(form.write(folder / "another", ""), LIMIT)
+        os.close(other)
+        os.close(events)
+        value = gate.wait(call)["result"]
+        check(set(whats(value)) == {"quarantine:full", "quarantined:.vscode"}, whats(value))
+
+
 if __name__ == "__main__":
-    ran.main(stays_aside, room_again)
+    ran.main(stays_aside, room_again, two_gates)
