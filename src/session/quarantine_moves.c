@@ -57,6 +57,7 @@ static void write_fields(const struct quarantine_move *m, struct buf *text)
     jo_bytes(&j, m->entry.path);
     jo_kint(&j, "device", (int64_t)m->device);
     jo_kint(&j, "folder", (int64_t)m->inode);
+    jo_kint(&j, "folder_born", m->born_ns);
     jo_kint(&j, "aside", m->aside);
     jo_kint(&j, "kind", (int64_t)m->entry.kind);
     jo_kint(&j, "type", (int64_t)m->entry.type);
@@ -129,6 +130,7 @@ static bool read_move_fields(const char *text, size_t n, struct quarantine_move 
     m->path = path ? mem_dup(path) : NULL;
     m->device = (uint64_t)move_number_of(root, "device");
     m->inode = (uint64_t)move_number_of(root, "folder");
+    m->born_ns = move_number_of(root, "folder_born");
     m->aside = move_number_of(root, "aside");
     m->since_ns = move_number_of(root, "since");
     m->git = move_number_of(root, "git") == 1;

@@ -14,12 +14,15 @@ struct quarantine_move {
     char id[QUARANTINE_ID_MAX]; /* of the entry in quarantine */
     uint64_t device;            /* of the folder that it is moved out of; so is the next */
     uint64_t inode;
+    int64_t born_ns; /* -1: not noted */
     struct op_guarded entry;
     char *path; /* that of the entry */
     bool git;
     int64_t since_ns;
     int64_t aside;
 };
+
+#define QUARANTINE_MOVES_TOLD_MAX ((size_t)1 << 20)
 
 /* A number that nobody can guess. */
 int64_t quarantine_make_number(void);

@@ -27,6 +27,7 @@ void quarantine_move_begin(struct session *s, struct call *own, const struct op_
     struct call *call = own->front;
     struct quarantine_move m = {.device = root->device,
                                 .inode = root->inode,
+                                .born_ns = (int64_t)root->born_ns,
                                 .entry = *entry,
                                 .git = q->git,
                                 .since_ns = q->since_ns,
@@ -62,9 +63,26 @@ static void tell_gone(const struct session *s, const struct call *own)
                 s->spec.roots[own->path.root].host, own->path.text, own->request.quarantine.aside);
 }
 
+/* False: it was told by an earlier command. */
+static bool tell_stuck(struct session *s, const struct call *own)
+{
+    const char *id = ((const struct call *)own->front)->command->after.id;
+    for (size_t at = 0; at < s->moves_told.len; at += QUARANTINE_ID_MAX) {
+        if (memcmp(s->moves_told.data + at, id, QUARANTINE_ID_MAX) == 0)
+            return false;
+    }
+    buf_add(&s->moves_told, id, QUARANTINE_ID_MAX);
+    log_warning("%s/%s was being moved to quarantine when that was cut off, and that cannot be "
+                "ended now (%s): it may be called " OP_QUARANTINE_ASIDE " there, and each command "
+                "tries again",
+                s->spec.roots[own->path.root].host, own->path.text, own->err.message,
+                own->request.quarantine.aside);
+    return true;
+}
+
 static void resumed(struct call *own)
 {
-    const struct session *s = (const struct session *)own->workplace;
+    struct session *s = (struct session *)own->workplace;
     struct call *call = own->front;
     bool undone = own->failed && !is_moved_gone(own) && own->err.code != ERR_CONFLICT;
     bool none = !own->failed && own->reply.quarantine.outcome == QUARANTINE_LEFT;
@@ -72,7 +90,7 @@ static void resumed(struct call *own)
         tell_gone(s, own);
     else if (!undone && !none)
         quarantine_tell(s, own);
-    if (!none)
+    if (!none && (!undone || tell_stuck(s, own)))
         command_add_violation(call->command, "cut_off", STR(""), 1);
     call->command->after.moves_kept |= undone;
     quarantine_move_over(own, undone);
@@ -85,7 +103,9 @@ static size_t move_root_of(const struct session *s, const struct quarantine_move
 {
     for (size_t i = 0; i < spec_store(&s->spec); i++) {
         const struct cell_root *root = &s->spec.roots[i];
-        if (root->writable && root->inode == m->inode && root->device == m->device)
+        bool same = root->inode == m->inode && root->device == m->device &&
+                    (m->born_ns < 0 || (uint64_t)m->born_ns == root->born_ns);
+        if (root->writable && same)
             return i;
     }
     return ROOTS_MAX;

@@ -9,6 +9,7 @@
 #include "session/make_spec.h"
 #include "session/own_rules.h"
 #include "session/preview.h"
+#include "session/quarantine_moves.h"
 #include "session/scan.h"
 #include "session/session_parts.h"
 #include "session/settings.h"
@@ -69,6 +70,7 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     s->host.once = options->once;
     git_turn_init(&s->git);
     suspects_init(&s->suspects);
+    buf_init(&s->moves_told, QUARANTINE_MOVES_TOLD_MAX);
     cut_off_init(&s->cut_off);
     for (size_t i = 0; i < ROOTS_MAX; i++)
         sweep_init(&s->sweeps[i], -1, 0, 0, "");
@@ -127,6 +129,7 @@ void session_free(struct session *s)
     leftover_leave(&s->leftovers, s->state_fd, &s->spec);
     git_turn_done(&s->git);
     suspects_done(&s->suspects);
+    buf_done(&s->moves_told);
     cut_off_done(s);
     commands_free(s->commands);
     delayed_free(s->delayed);

@@ -37,6 +37,7 @@ struct session {
     struct leftover *leftovers;
     struct sweep_again *sweep_again; /* NULL: nothing was passed over yet */
     bool moves_known; /* no move to quarantine that was cut off is left, see quarantine_moves.h */
+    struct buf moves_told; /* ids of those that could not be ended: each is told once */
     struct commands *commands;
     struct delayed *delayed; /* commands that wait for room to begin */
     bool once;               /* there is one call */

@@ -143,6 +143,37 @@ def others(form):
         check(whats(gate.call("run_command", command="true")["result"]) == [], "told twice")
 
 
+def stuck(form):
+    """where a move cannot be ended, that is told once, with the path; it is ended when it can be"""
+    place, gate = cut(form, "stuck", "git init -q bare; cd bare; " + MAKE.format(count=10), "renamed", "gate")
+    folder = place.workspace / "bare"
+    owner = folder.stat()
+    with gate:
+        os.chown(folder, lib.PLAIN_UID + 1, -1)
+        folder.chmod(0)
+        first, second = (whats(gate.call("run_command", command="true")["result"]) for _ in range(2))
+        check("cut_off" in first and second == [], f"{first} {second}")
+        check(gate.said().count("cannot be ended now") == 1 and f"{folder}/.vscode" in gate.said(), gate.said())
+        os.chown(folder, owner.st_uid, -1)
+        folder.chmod(0o755)
+        value = gate.call("run_command", command="true")["result"]
+        check({"cut_off", "quarantined:bare/.vscode"} <= set(whats(value)), whats(value))
+
+
+def other_folder(form):
+    """a move out of another folder, which had the same number, is not ended in this one"""
+    place, gate = cut(form, "born", MAKE.format(count=10), "renamed", "gate")
+    (note,) = place.store().glob("*.quarantine/*.move")
+    text = json.loads(note.read_text())
+    check(text["folder_born"] > 0, text)
+    text["folder_born"] += 1
+    with form.acting():
+        note.write_text(json.dumps(text))
+    with gate:
+        value = gate.call("run_command", command="true")["result"]
+        check(whats(value) == [] and len(place.aside()) == 1, f"{whats(value)} {place.aside()}")
+
+
 def damaged(form):
     """a note that says nothing, or is no file, is told and keeps nobody from working"""
     for number, text in enumerate(("", "x", "{}", '{"path":"../x","aside":1}', None)):
@@ -164,4 +195,5 @@ def damaged(form):
 
 
 if __name__ == "__main__":
-    ran.main(each_moment, repositories, others, damaged)
+    # Only root can give the folder to somebody else.
+    ran.main(each_moment, repositories, others, *([stuck] if lib.AM_ROOT else []), other_folder, damaged)
