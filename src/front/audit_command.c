@@ -58,7 +58,7 @@ bool audit_write_argv(yyjson_val *command, struct buf *out)
     size_t idx;
     size_t max;
     yyjson_val *word;
-    bool whole = true;
+    bool whole = yyjson_arr_size(yyjson_obj_get(command, "argv")) > 0;
     yyjson_arr_foreach(yyjson_obj_get(command, "argv"), idx, max, word) {
         BUF_AT_END struct buf room;
         struct str text = audit_text(word, &room);

@@ -92,11 +92,24 @@ static bool has_whole_stdin(yyjson_val *input)
            audit_text_whole(yyjson_obj_get(input, "text"));
 }
 
-/* bash would leave out what follows. */
-static bool has_nul(yyjson_val *input)
+/* bash would leave out what follows, and no command was given one: such a record is not from a gate. */
+static bool has_nul(yyjson_val *val)
 {
-    struct str text = json_str(yyjson_obj_get(input, "text"));
+    BUF_AT_END struct buf room;
+    struct str text = audit_text(val, &room);
     return text.n && memchr(text.p, '\0', text.n);
+}
+
+static bool has_nul_in_words(yyjson_val *command)
+{
+    size_t idx;
+    size_t max;
+    yyjson_val *word;
+    bool nul = has_nul(yyjson_obj_get(command, "folder")) ||
+               has_nul(yyjson_obj_get(command, "workspace"));
+    yyjson_arr_foreach(yyjson_obj_get(command, "argv"), idx, max, word)
+        nul |= has_nul(word);
+    return nul;
 }
 
 /* The end of `folder` behind `workspace`, which it lies in, in `room`; false: it does not. */
@@ -130,8 +143,10 @@ static const char *why_not_in_script(const struct audit_item *item, yyjson_val *
         return "not recorded as a whole";
     if (!has_whole_stdin(yyjson_obj_get(command, "stdin")))
         return "its standard input is not recorded as a whole";
-    if (has_nul(yyjson_obj_get(command, "stdin")))
+    if (has_nul(yyjson_obj_get(yyjson_obj_get(command, "stdin"), "text")))
         return "its standard input has a NUL";
+    if (has_nul_in_words(command))
+        return "it has a NUL";
     return has_names(yyjson_obj_get(command, "env")) ? NULL : "its variables cannot be set";
 }
 

@@ -440,6 +440,12 @@ def script_of_damage(form):
         {**head, "kind": "call.outcome", "call": bad, "command": {**command, "folder": "/etc"}, "end": end},
         {**head, "kind": "call.outcome", "call": bad, "command": {**command, "argv": ["true", bad]}, "end": {"by": bad}},
         {**head, "kind": "call.outcome", "call": bad, "command": command, "end": {"by": 3, "exitCode": bad}},
+        {**head, "kind": "call.outcome", "command": {**command, "argv": ["rm", "x\0y"]}, "end": end},
+        {**head, "kind": "call.outcome", "command": {**command, "argv": ["rm\0y", "x"]}, "end": end},
+        {**head, "kind": "call.outcome", "command": {**command, "argv": ["rm", {"base64": "eAB5"}]}, "end": end},
+        {**head, "kind": "call.outcome", "command": {**command, "folder": "/tmp/a\0b"}, "end": end},
+        {**head, "kind": "call.outcome", "command": {**command, "folder": "/tmp\0b", "workspace": "/tmp\0b"}, "end": end},
+        {**head, "kind": "call.outcome", "command": {**command, "argv": []}, "end": end},
         {**head, "kind": "call.outcome", "command": {**command, "stdin": {"bytes": 3, "text": "a\0b"}}, "end": end},
     ]
     form.write(logs / "009.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
@@ -449,6 +455,7 @@ def script_of_damage(form):
             loose = [line for line in text.splitlines() if line and line[0] not in "#("]
             check(loose == ["unset CDPATH", "IFS=", "set -f"], loose)
             check("# its standard input has a NUL: touch x" in text, text)
+            check(text.count("# it has a NUL: ") == 5 and "# not recorded as a whole: \n" in text, text)
 
 
 if __name__ == "__main__":
