@@ -84,7 +84,8 @@ static int refuse_command(const char *name)
 {
     const char *meant = command_meant(name);
     if (meant)
-        log_error("there is no command `%.40s`; did you mean `%s`?", name, meant);
+        log_error("there is no command `%.40s`; did you mean `%s`? See `sandgate --help`", name,
+                  meant);
     else
         log_error("there is no command `%.40s`; see `sandgate --help`", name);
     return EXIT_USAGE;
