@@ -13,6 +13,7 @@
 #include "base/terminal.h"
 #include "dialect/dialects.h"
 #include "front/forward.h"
+#include "front/guest_stop.h"
 #include "gate/state.h"
 
 bool front_ignores(int signal)
@@ -132,6 +133,8 @@ int front_take_session(const struct options *o, bool once, struct named *ret, in
     if (state_open(&state_fd, err) < 0 || named_load(state_fd, o->session, ret, err) < 0 ||
         named_check_workspace(ret, err) < 0)
         return -1;
+    if (!once)
+        guest_stop_at_once();
     return forward_reach(ret, o, once, ret_owner, err);
 }
 

@@ -1,6 +1,7 @@
 #include "front/guest_stop.h"
 
 #include <time.h>
+#include <unistd.h>
 
 #include "base/attr.h"
 #include "front/front.h"
@@ -14,14 +15,33 @@ static void note_stop_signal(int number)
     asked = 1;
 }
 
+static void stop_now(int number)
+{
+    (void)number;
+    _exit(EXIT_OK);
+}
+
+/* One that is ignored from the start stays so, but for those that always end a gate. */
+static bool is_left_ignored(int number)
+{
+    return (number == SIGHUP || number == SIGQUIT) && front_ignores(number);
+}
+
+void guest_stop_at_once(void)
+{
+    for (size_t i = 0; i < GUEST_STOP_SIGNALS; i++) {
+        if (!is_left_ignored(signals[i]))
+            sigaction(signals[i], &(struct sigaction){.sa_handler = stop_now}, NULL);
+    }
+}
+
 void guest_stop_begin(struct guest_stop *stop)
 {
     struct sigaction noted = {.sa_handler = note_stop_signal};
     sigset_t all;
     sigemptyset(&all);
     for (size_t i = 0; i < GUEST_STOP_SIGNALS; i++) {
-        bool kept = (signals[i] == SIGHUP || signals[i] == SIGQUIT) && front_ignores(signals[i]);
-        sigaction(signals[i], kept ? NULL : &noted, &stop->usual[i]);
+        sigaction(signals[i], is_left_ignored(signals[i]) ? NULL : &noted, &stop->usual[i]);
         sigaddset(&all, signals[i]);
     }
     sigprocmask(SIG_BLOCK, &all, &stop->before);

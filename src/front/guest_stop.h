@@ -13,6 +13,8 @@ struct guest_stop {
     struct sigaction usual[GUEST_STOP_SIGNALS];
 };
 
+/* For the time before: nothing was read or begun yet, and a signal ends the program with that as it ends a gate. */
+void guest_stop_at_once(void);
 /* From now on signals are noted, and only guest_stop_poll hears of them. */
 void guest_stop_begin(struct guest_stop *stop);
 /* As it was before. */

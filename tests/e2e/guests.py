@@ -407,6 +407,13 @@ def told_to_stop(place):
             guest.ok("read_file", path="a.txt")
             os.kill(guest.pid, number)
             check(guest.process.wait(lib.SECONDS) == 0, f"{number}, without a call: {guest.said()}")
+        # Also while it waits for its place: nothing was asked yet.
+        os.kill(owner.pid, signal.SIGSTOP)
+        with place.guest() as guest:
+            waits_for_the_owner(guest.pid)
+            os.kill(guest.pid, number)
+            check(guest.process.wait(lib.SECONDS) == 0, f"{number}, while it waits: {guest.process.returncode}")
+        os.kill(owner.pid, signal.SIGCONT)
     owner.ok("read_file", path="a.txt")
     check(not (place.workspace / "part").exists() and not (place.workspace / "late").exists(), "what was cancelled was done")
     owner.end()
