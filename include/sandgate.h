@@ -188,7 +188,8 @@ SANDGATE_PUBLIC const char *sandgate_message(const struct sandgate *client);
 /* Ends the gate, waits for it and frees the client, also when it returns a failure. Calls in flight
  * are cancelled, and answers that were not received are dropped. A gate that has not ended after 10 s
  * is killed. Returns its exit status, or 128 and the signal's number when it was killed; -ECHILD when
- * someone else took it: this program ignores SIGCHLD, or waits for any child. NULL does nothing. */
+ * someone else took it: this program ignores SIGCHLD, or waits for any child. A program can also end with such a
+ * status itself: sandgate_message tells which it was, before this call. NULL does nothing. */
 SANDGATE_PUBLIC int sandgate_close(struct sandgate *client);
 
 /* What `sandgate tools` prints: the tools of options->dialect as JSON text in a format, `tool_call`

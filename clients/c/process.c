@@ -288,7 +288,8 @@ static void take(struct sandgate_process *process)
         process->status = -errno;
     } else if (info.si_pid) {
         process->ended = true;
-        process->status = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+        process->killed = info.si_code != CLD_EXITED;
+        process->status = process->killed ? 128 + info.si_status : info.si_status;
     }
 }
 
@@ -352,7 +353,7 @@ void sandgate_process_describe(struct sandgate_process *process, char *text, siz
     char how[64] = "the gate closed its output";
     sandgate_process_hear(process);
     tidy_words(process, words, sizeof words);
-    if (process->ended && process->status > 128)
+    if (process->killed)
         snprintf(how, sizeof how, "the gate was killed by signal %d", process->status - 128);
     else if (process->ended && process->status >= 0)
         snprintf(how, sizeof how, "the gate ended with status %d", process->status);

@@ -13,11 +13,12 @@
 
 struct sandgate_process {
     pid_t pid;
-    int pid_fd;                     /* -1: somebody else has taken the child */
-    int fd;                         /* our end of the socket */
-    int words_fd;                   /* its standard error, or -1 */
-    bool ended;                     /* and was taken: status holds */
-    int status;                     /* as a shell tells it, or a negative errno value */
+    int pid_fd;   /* -1: somebody else has taken the child */
+    int fd;       /* our end of the socket */
+    int words_fd; /* its standard error, or -1 */
+    bool ended;   /* and was taken: status holds */
+    bool killed;  /* by the signal in status; a program can end with such a status itself */
+    int status;   /* as a shell tells it, or a negative errno value */
     char words[SANDGATE_WORDS_MAX]; /* the last it said on standard error */
     size_t n_words;
 };

@@ -1016,6 +1016,15 @@ static void one_answer_too_many(void)
     must(sandgate_close(client) >= 0);
 }
 
+static void high_status(void)
+{
+    struct sandgate *client = open_client();
+    must(sandgate_call(client, "t", NULL, PATIENCE, NULL) == -ECONNRESET);
+    const char *message = sandgate_message(client);
+    must_say(has(message, "ended with status 137") && !has(message, "killed"), message);
+    must(sandgate_close(client) == 137);
+}
+
 static void last_words(void)
 {
     struct sandgate *client = open_client();
@@ -1099,6 +1108,7 @@ static const struct {
     CASE(protocol_error),
     CASE(one_answer_too_many),
     CASE(last_words),
+    CASE(high_status),
     CASE(nameless),
     CASE(tools_timeout),
 };

@@ -46,6 +46,8 @@ print("\\033[1mthe last straw", file=sys.stderr)
 sys.stdout.write('{"id":"1","res'); sys.stdout.flush()
 os._exit(7)
 """,
+    # As a shell tells of a program that was killed by signal 9.
+    "high_status": "ask(); os._exit(137)",
     "nameless": """
 for _ in range(3): ask()
 for i, word in (('"3"', "three"), ("null", "nobody"), ('"1"', "one")):
