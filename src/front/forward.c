@@ -18,6 +18,8 @@
 #include "front/talk.h"
 
 #define CONNECTIONS_MAX 64
+#define NO_PLACE "the session has 64 guests, as many as it takes"
+#define NO_DESCRIPTORS "the session's owner has no descriptors left (ulimit -n)"
 /* For the hello: whoever connects has it ready. */
 #define HELLO_NS 10000000000u
 
@@ -25,6 +27,7 @@ struct connection {
     struct connection *next;
     struct forward *forward;
     struct lines *lines;
+    int out; /* of the lines */
     uint64_t since_ns;
     bool stopped; /* for want of a hello */
     bool ended;
@@ -70,13 +73,22 @@ static bool same_user(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && peer.uid == geteuid();
 }
 
+/* Without a word it would look as if the owner were ending, and be tried again at once. */
+static void tell_no_place(int fd, const char *why)
+{
+    char line[160];
+    int n = snprintf(line, sizeof line, "{\"error\":\"%s; try again\",\"full\":true}\n", why);
+    (void)!send(fd, line, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 /* Left where it is, it would wake the loop again and again, and whoever it is would wait. */
 static void turn_away(struct forward *f)
 {
     fd_closep(&f->spare);
-    int fd = accept4(f->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd >= 0)
-        close(fd);
+    FD_AT_END int fd = accept4(f->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0 && same_user(fd))
+        tell_no_place(fd, NO_DESCRIPTORS);
+    fd_closep(&fd);
     f->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
@@ -104,38 +116,22 @@ static void on_beat(uv_timer_t *timer)
 static bool make_place(struct forward *f)
 {
     struct connection *silent = NULL;
-    if (f->count < CONNECTIONS_MAX)
-        return true;
+    size_t taken = 0;
     for (struct connection *c = f->connections; c; c = c->next) {
-        if (!c->ended && !c->stopped && !lines_beat(c->lines))
+        if (c->ended || c->stopped)
+            continue;
+        taken++;
+        if (!lines_beat(c->lines) && (!silent || c->since_ns < silent->since_ns))
             silent = c;
     }
-    if (silent)
-        stop_silent(silent);
-    drop_ended(f);
-    return f->count < CONNECTIONS_MAX;
-}
-
-/* No place is about to be free. */
-static bool has_no_place_for_guest(const struct forward *f)
-{
-    for (const struct connection *c = f->connections; c; c = c->next) {
-        if (c->ended || c->stopped || !lines_beat(c->lines))
-            return false;
-    }
+    if (taken < CONNECTIONS_MAX)
+        return true;
+    if (!silent)
+        return false;
+    tell_no_place(silent->out, "the session has more connections than it takes, and this one said "
+                               "no hello");
+    stop_silent(silent);
     return true;
-}
-
-/* Without a word it would look as if the owner were ending, and be tried again at once. */
-static void tell_guest_of_full(int fd)
-{
-    char line[128];
-    int n = snprintf(
-        line, sizeof line,
-        "{\"error\":\"the session has %d guests, as many as it takes; try again when one "
-        "has ended\",\"full\":true}\n",
-        CONNECTIONS_MAX);
-    (void)!send(fd, line, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static void on_connection(uv_poll_t *poll, int status, int events)
@@ -147,16 +143,16 @@ static void on_connection(uv_poll_t *poll, int status, int events)
     if (fd < 0 && (errno == EMFILE || errno == ENFILE))
         turn_away(f);
     FD_AT_END int out = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if (out < 0 || !same_user(fd))
+    if (fd < 0 || !same_user(fd))
         return;
-    if (!make_place(f)) {
-        if (has_no_place_for_guest(f))
-            tell_guest_of_full(fd);
+    if (out < 0 || !make_place(f)) {
+        tell_no_place(fd, out < 0 ? NO_DESCRIPTORS : NO_PLACE);
         return;
     }
     struct connection *c = mem_zero(sizeof *c);
     c->forward = f;
     c->since_ns = clock_mono_ns();
+    c->out = out;
     c->lines = talk_start_forwarded(f->gate, f->session, TAKE_FD(fd), TAKE_FD(out),
                                     connection_ended, c);
     c->next = f->connections;

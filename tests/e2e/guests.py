@@ -445,10 +445,24 @@ def without_a_hello(place):
     folder = os.open(where.parent, os.O_PATH)  # the path of a socket is short
     with contextlib.ExitStack() as stack:
         stack.callback(os.close, folder)
-        for _ in range(70):
-            silent = stack.enter_context(socket.socket(socket.AF_UNIX))
+        def connect():
+            one = stack.enter_context(socket.socket(socket.AF_UNIX))
             with place.form.acting():
-                silent.connect(f"/proc/self/fd/{folder}/socket")
+                one.connect(f"/proc/self/fd/{folder}/socket")
+            return one
+
+        silent = []
+        for _ in range(20):
+            silent += [connect() for _ in range(8)]
+            late = connect()
+            late.sendall(b'{"hello":{"dialect":"native","format":"tool_call","once":false,"marks":true,"beats":true}}\n')
+            late.settimeout(lib.SECONDS)
+            check(json.loads(late.recv(4096))["hello"] == "ok", "who says hello has a place")
+            late.close()
+        # Whose place was needed is told so.
+        for one in silent[:60]:
+            one.settimeout(lib.SECONDS)
+            check(json.loads(one.recv(4096))["full"], "an answer")
         out, said = place.call("read_file", {"path": "a.txt"}).communicate(timeout=lib.SECONDS)
         check(out and json.loads(out)["ok"], f"{out}, {said}")
     owner.end()
