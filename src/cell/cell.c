@@ -15,6 +15,7 @@
 #include "cell/process_groups.h"
 #include "core/arg.h"
 
+#define SPAWN_TRIES 3
 /* What may wait for a busy worker before calls are refused. */
 #define QUEUE_BYTES_MAX (64u << 20)
 /* Frames read in one go before others get their turn. */
@@ -404,12 +405,16 @@ static int spawn_with(const struct cell_spec *spec, int shelf_fd, struct cell_pr
     struct json_out j = {.out = &head};
     spec_write(spec, &j);
     struct frame frame = {.type = FRAME_SPEC, .head = buf_str(&head)};
-    int r = head.failed ? -EMSGSIZE : cell_spawn(ret);
-    if (r < 0)
-        return r;
-    r = frame_send(ret->control, &frame, shelf_fd);
-    if (r < 0)
-        cell_process_end(ret);
+    int r = head.failed ? -EMSGSIZE : -EPIPE;
+    /* The helper that was prepared may have been killed meanwhile: another one is started. */
+    for (int i = 0; i < SPAWN_TRIES && (r == -EPIPE || r == -ECONNRESET); i++) {
+        r = cell_spawn(ret);
+        if (r < 0)
+            return r;
+        r = frame_send(ret->control, &frame, shelf_fd);
+        if (r < 0)
+            cell_process_end(ret);
+    }
     return r;
 }
 

@@ -205,6 +205,24 @@ static void drop_layers(struct runner *w)
     w->layers_of = 0;
 }
 
+/* A first process may have been killed, by whom it may be, and not be buried yet: another one is made. */
+#define ORDER_TRIES 3
+
+static int order_first(struct runner *w, const struct frame *frame, const struct frame_fds *fds,
+                       struct first **ret)
+{
+    int r = -EPIPE;
+    for (int i = 0; i < ORDER_TRIES && (r == -EPIPE || r == -ECONNRESET); i++) {
+        if (i)
+            discard_spare(w);
+        r = find_spare(w) ? 0 : make_spare(w);
+        *ret = find_spare(w);
+        if (r == 0)
+            r = *ret ? frame_send_fds((*ret)->socket, frame, fds) : -ESRCH;
+    }
+    return r;
+}
+
 /* Groups that are not there were lost on the way, as the order's own descriptors may be. */
 static void start_ordered_command(struct runner *w, const struct frame *frame,
                                   const struct frame_fds *fds)
@@ -223,11 +241,9 @@ static void start_ordered_command(struct runner *w, const struct frame *frame,
         drop_layers(w);
     }
     bool lost = fds->lost || !w->has_groups;
-    int r = lost ? -EMFILE : find_spare(w) ? 0 : make_spare(w);
-    struct first *first = r < 0 ? NULL : find_spare(w);
-    if (first)
-        r = frame_send_fds(first->socket, frame, fds);
-    if (!first || r < 0) {
+    struct first *first = NULL;
+    int r = lost ? -EMFILE : order_first(w, frame, fds, &first);
+    if (r < 0) {
         struct err err;
         err_set(&err, err_code_for(-r, ERR_INTERNAL), "starting a command: %s", strerror(-r));
         report_send(FRAME_ENDED, frame->token, err.message, err_is_shortage(-r));

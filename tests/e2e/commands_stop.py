@@ -282,6 +282,32 @@ def first_process_killed(form):
         check(ran.worker(gate) == before, "the cell is the same one")
 
 
+def spare_killed(form):
+    """a first process that waits for its command is killed, and the order comes before its launcher has heard: another one runs it"""
+    place = Place(form, "spare-killed")
+    with place.gate() as gate:
+        check(ran.output(gate, "echo first") == "first\n", "a command")
+        launcher, worker = gate.cell()
+        for number in range(10):
+            spare = wait_until(lambda: [p for p in lib.children(launcher) if p != worker], "a first process that waits")
+            os.kill(launcher, signal.SIGSTOP)
+            wait_until(lambda: lib.stat_fields(launcher)[0] == "T", "the launcher is stopped")
+            for pid in spare:
+                os.kill(pid, signal.SIGKILL)
+            wait_until(lambda spare=spare: not any(lib.alive(pid) for pid in spare), "it is dead, and not buried")
+            call = gate.send("run_command", command=f"echo {number}")
+            wait_until(lambda number=number: ordered(gate, number + 2), "the order is on its way")
+            os.kill(launcher, signal.SIGCONT)
+            check(ended(gate.wait(call))["stdout"] == f"{number}\n", "the command ran")
+        check(gate.cell() == [launcher, worker], "the cell is the same one")
+
+
+def ordered(gate, commands):
+    """The intents of so many are written, and the gate waits again."""
+    intents = sum(r["kind"] == "call.intent" for r in lib.audit_records(gate.state))
+    return intents == commands and lib.stat_fields(gate.pid)[0] == "S"
+
+
 def used(form):
     """what a command used that had to be killed is in its answer and in its record; what nobody can know is in neither"""
     place = Place(form, "used")
@@ -414,6 +440,7 @@ if __name__ == "__main__":
         launcher_killed,
         worker_killed,
         first_process_killed,
+        spare_killed,
         used,
         session_ends,
         input_closed,
