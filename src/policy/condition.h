@@ -118,6 +118,10 @@ const struct test *condition_key(const struct condition *condition);
 
 /* NULL, or what the argument is that such a test with this value never holds for: "is a number: use less". */
 const char *test_kind_fault(enum test_kind kind, const struct arg *arg, yyjson_val *value);
+/* The same of a variable of the command, `env.NAME`. */
+const char *test_variable_fault(enum test_kind kind, const struct field *field, yyjson_val *value);
+/* Whether a `glob` or `regex` holds for some choice of the argument. Case counts. */
+bool test_fits_choice(const struct test *test, const struct arg *arg);
 int test_read(struct test *test, yyjson_val *value, struct err *err);
 int test_read_options(struct test *test, yyjson_val *value, struct err *err);
 void test_done(struct test *test);

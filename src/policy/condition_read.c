@@ -128,6 +128,12 @@ static int refuse_unknown_argument(struct reader *r, const struct tool *meant)
                           meant->name, known);
 }
 
+static bool is_variable(const struct tool *tool, const struct field *field)
+{
+    const struct arg *arg = tool_argument(tool, field->parts[0]);
+    return arg && arg->use & ARG_ENV && field->n_parts > 1;
+}
+
 /* Finds what the tools that are meant take by this name. */
 static int check_known_argument(struct reader *r, enum test_kind test, yyjson_val *value,
                                 struct field *field)
@@ -148,8 +154,10 @@ static int check_known_argument(struct reader *r, enum test_kind test, yyjson_va
         if (taking && other.kind != field->kind)
             return refuse_two_kinds(r, taking, tool);
         /* One tool that it can hold for is enough. */
-        if (arg && (!taking || fault))
-            fault = test_kind_fault(test, arg, value);
+        if (!taking || fault)
+            fault = arg                        ? test_kind_fault(test, arg, value)
+                    : is_variable(tool, field) ? test_variable_fault(test, field, value)
+                                               : NULL;
         other.shell |= field->shell;
         *field = other;
         taking = tool;
@@ -185,6 +193,27 @@ static int read_field(struct reader *r, struct str name, struct field *ret)
     return 0;
 }
 
+/* Tools that take anything else by this name leave it open. */
+static int check_choices(struct reader *r, const struct test *test)
+{
+    bool taken = false;
+    if (test->kind != TEST_GLOB && test->kind != TEST_REGEX)
+        return 0;
+    for (size_t i = 0; r->place->tools && r->place->tools[i]; i++) {
+        const struct arg *arg;
+        if (!tool_takes(r->place->tools[i], &test->field, &arg))
+            continue;
+        if (!arg || arg->type != ARG_CHOICE || arg->flags & ARG_ANY_CASE ||
+            test_fits_choice(test, arg))
+            return 0;
+        taken = true;
+    }
+    return taken ? fail_condition(
+                       r, "this test can never hold: `%.60s` never is that: see `sandgate tools`",
+                       test->field.name)
+                 : 0;
+}
+
 static int add_test(struct reader *r, struct str name, enum test_kind kind, yyjson_val *value,
                     struct node *all)
 {
@@ -201,7 +230,7 @@ static int add_test(struct reader *r, struct str name, enum test_kind kind, yyjs
     struct err why;
     if (test_read(part->test, value, &why) < 0)
         return fail_condition(r, "%.280s", why.message);
-    return 0;
+    return check_choices(r, part->test);
 }
 
 /* `options` is no test of its own: it belongs to the `program` beside it. */
@@ -251,7 +280,17 @@ static int check_together(struct reader *r, yyjson_val *tests)
         *(below ? &most : &least) = bound;
         open[below] = bounds[i].strict;
     }
-    bool none = least > most || ((open[0] || open[1]) && !(least < most));
+    /* The numbers of all tools are whole. */
+    if (r->place->tools && r->place->tools[0]) {
+        least = open[0] ? floor(least) + 1 : ceil(least);
+        most = open[1] ? ceil(most) - 1 : floor(most);
+        open[0] = open[1] = false;
+    }
+    yyjson_val *equals = yyjson_obj_get(tests, "equals");
+    double same = yyjson_get_num(equals);
+    bool out = yyjson_is_num(equals) && (open[0] ? same <= least : same < least);
+    out |= yyjson_is_num(equals) && (open[1] ? same >= most : same > most);
+    bool none = out || least > most || ((open[0] || open[1]) && !(least < most));
     return none ? fail_condition(r, "no number is both above and below these") : 0;
 }
 

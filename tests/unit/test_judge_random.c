@@ -181,7 +181,7 @@ static void add_member(struct buf *out)
         break;
     case 7:
         buf_addf(out, "\"timeout_ms\":{\"%s\":%d}", PICK("less", "greater", "atMost", "atLeast"),
-                 (int)random_below(3) * 30000);
+                 ((int)random_below(3) + 1) * 30000);
         break;
     case 8:
         buf_addf(out, "\"url\":{\"domain\":\"%s\"}", PICK("a.org", "x.a.org", "b.org"));
