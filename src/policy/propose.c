@@ -27,7 +27,7 @@ static bool is_at_root(const struct place *place)
 struct proposal {
     struct facts *facts;
     struct json_out *j;
-    bool exact; /* of a tree that is taken away the rule is about just that */
+    bool exact; /* of a tree that is taken away, or moved, the rule is about just that */
     bool any;
 };
 
@@ -83,8 +83,7 @@ static bool propose_files(struct facts *facts, struct json_out *j)
     struct proposal p = {
         .facts = facts,
         .j = j,
-        .exact = facts->tree && facts->needs & CAP_FS_WRITE &&
-                 arg_next(&facts->tool->args, ARG_DEEP, NULL),
+        .exact = facts->tree && facts->needs & CAP_FS_WRITE,
     };
     propose_manner(facts, j);
     return facts_each_path(facts, ARG_READS | ARG_WRITES, propose_place, &p) == 0 && p.any;
