@@ -69,6 +69,10 @@ static const struct program_row rows[] = {
      " MF* MJ* dumpdir dumpbase fdump-* fopt-info* save-temps* fcallgraph-info* "
      "fdiagnostics-format=sarif-file* serialize-diagnostics* aux-info index-store-path* time=* "
      "fdiagnostics-add-output* fdiagnostics-set-output* foptimization-record-file* ftime-trace=* "
+     "fprofile-dir* fprofile-generate=* fprofile-instr-generate=* fprofile-note* fprofile-use=* fauto-profile=* "
+     "fdeps-file* fmodule-file* flto-incremental* fltrans-output-list* fresolution* fself-test* fsarif* "
+     "fdiagnostics-format=json-file* fdiagnostics-format=sarif* foffload* output-pch* da dumpbase-ext "
+     "fpre-include* fcompare-debug* V b "
      "fproc-stat-report=* fmodule-output=* fmodules-cache-path* fcrash-diagnostics-dir* driver-mode* ",
      ROW_ONE_DASH, WRITES},
     {" gcc g++ cc c++ gfortran clang clang++ ", NULL, NULL, " Wl,* Wa,* ", ROW_ONE_DASH,
@@ -80,8 +84,8 @@ static const struct program_row rows[] = {
      "Wl,-Bsymbolic Wa,--noexecstack "},
     {" ld ld.bfd ld.gold ld.lld lld gold mold ", NULL, NULL,
      " pl* er* T* scr* Ma* mri* c default-s* dT dyn* I* dep* repro* out-im* remap* just-* R* "
-     "version-sc* retain-* section-o* print-map-locals export-dynamic-symbol-l* ", ROW_ONE_DASH | ROW_RESPONSE,
-     "loads something else or writes a file"},
+     "version-sc* retain-* section-o* print-map-locals export-dynamic-symbol-l* ",
+     ROW_ONE_DASH | ROW_RESPONSE, "loads something else or writes a file"},
     {" ar ranlib nm strings objdump objcopy strip size readelf addr2line ", NULL, NULL, " plugin ",
      ROW_RESPONSE, "loads something else"},
     {" ar ", NULL, NULL, " record-libdeps ", 0, "loads something else"},
@@ -257,8 +261,8 @@ static const struct program_row rows[] = {
      " with-* config-file project-file project-dir builddir stack-yaml docker* ghc-option* extra-* "
      "nix* exec work-dir stack-root ",
      0, OTHER},
-    {" pyenv rbenv nodenv goenv jenv plenv fnm volta nvm rye pixi opam ", NULL, NULL, " exec run x ",
-     ROW_BARE, "starts the program that it is given"},
+    {" pyenv rbenv nodenv goenv jenv plenv fnm volta nvm rye pixi opam ", NULL, NULL,
+     " exec run x ", ROW_BARE, "starts the program that it is given"},
     {" cabal stack dune ", NULL, NULL, " exec runghc runhaskell script eval repl ghci utop ",
      ROW_BARE, RUNS},
     {" dune ", NULL, NULL, " root workspace config-file build-dir trace-file ", 0, OTHER},

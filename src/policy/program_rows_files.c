@@ -45,8 +45,8 @@ static const struct program_row rows[] = {
      "writes or runs something"},
     {" tree ", NULL, "oR", " output ", 0, WRITES},
     {" less ", NULL, "oOktT",
-     " log-file LOG-FILE lesskey-file lesskey-src lesskey-content tag tag-file cmd ",
-     ROW_PLUS, "writes a file or runs commands"},
+     " log-file LOG-FILE lesskey-file lesskey-src lesskey-content tag tag-file cmd ", ROW_PLUS,
+     "writes a file or runs commands"},
     {" man apropos whatis ", NULL, "PHXC", " pager html gxditview config-file ", 0, RUNS},
     {" man apropos whatis ", NULL, "MlpTtZm",
      " manpath local-file preprocessor troff-device troff ditroff systems ", 0,
@@ -123,8 +123,18 @@ static const struct program_row rows[] = {
     {" openssl ", NULL, NULL,
      " engine_impl accept* www WWW HTTP rev gencrl revoke updatedb proxy* rand ", ROW_ONE_DASH,
      "listens, reaches out or changes more"},
-    {" openssl ", NULL, NULL, " ca engine fipsinstall ocsp rehash s_server srp tsget ", ROW_BARE,
-     "listens, reaches out or changes more"},
+    {" openssl ", NULL, NULL, " * ", ROW_ONE_DASH, "is not known as harmless", 0,
+     " new subj subj=* days days=* key key=* batch utf8 in in=* inform=* inform outform=* outform noout text subject issuer serial dates startdate enddate "
+     "fingerprint purpose modulus pubkey pubin pubout checkend checkend=* ext ext=* nameopt=* nameopt "
+     "hash subject_hash issuer_hash email alias ocspid ocsp_uri CAfile untrusted show_chain verbose "
+     "x509_strict partial_chain sha1 sha224 sha256 sha384 sha512 sha3-256 sha3-512 md5 blake2b512 "
+     "blake2s256 hex base64 a r binary c d v b o f p digest signature verify help version check "
+     "check_ss_sig verify_hostname certs info nokeys nocerts clcerts cacerts conv_form i print "
+     "print_certs list cipher ciphers commands text_pub crl nodes connect connect=* servername servername=* showcerts brief quiet starttls starttls=* tls1_2 "
+     "tls1_3 alpn alpn=* no_ign_eof bits 1 5 6 salt salt=* "},
+    {" openssl ", NULL, NULL, " :// ", ROW_HOLDS, "reaches another machine"},
+    {" openssl ", NULL, NULL, " ca cmp engine fipsinstall ocsp rehash s_server srp tsget ",
+     ROW_BARE, "listens, reaches out or changes more"},
     {" gpg gpg2 ", NULL, NULL,
      " keyring primary-keyring secret-keyring no-default-keyring trustdb-name passphrase-file "
      "passphrase-fd command-file command-fd default-keyserver-url show-photos list-options "
@@ -149,8 +159,8 @@ static const struct program_row rows[] = {
     {" clickhouse-client ", NULL, NULL, " outfile queries-file ", ROW_HOLDS | ROW_VARIES,
      "writes a file or reads a script"},
     {" octave ", NULL, NULL, " eval ", 0, "runs code"},
-    {" sqlite3 ", NULL, NULL, " cmd init A* append zip vfs deserialize unsafe-testing ", ROW_ONE_DASH,
-     "runs commands of the shell"},
+    {" sqlite3 ", NULL, NULL, " cmd init A* append zip vfs deserialize unsafe-testing ",
+     ROW_ONE_DASH, "runs commands of the shell"},
     {" sqlite3 ", NULL, NULL,
      " .a* .ba* .cd* .cl* .dbc* .dump* .e* .fi* .im* .io* .lo* .on* .op* .ou* .pa* .pr* .re* .sa* "
      ".ses* .sh* .sy* .te* .tr* .un* .vf* .w* ",
@@ -162,7 +172,8 @@ static const struct program_row rows[] = {
      "writes a file or reads a script"},
     {" psql ", NULL, "h", " host ", 0, ELSEWHERE},
     {" psql pg_dump pg_dumpall pg_restore ", NULL, NULL,
-     " :// host= hostaddr= service= sslkey= sslcert= sslrootcert= passfile= ", ROW_HOLDS, ELSEWHERE},
+     " :// host= hostaddr= service= sslkey= sslcert= sslrootcert= passfile= ", ROW_HOLDS,
+     ELSEWHERE},
     {" psql ", NULL, NULL,
      " program lo_export lo_import pg_read_file pg_read_binary_file pg_ls_dir pg_execute_server_program ",
      ROW_HOLDS | ROW_TOKENS, "runs a program or writes a file"},
@@ -182,8 +193,9 @@ static const struct program_row rows[] = {
      " result-file tab log-error init-command defaults-file defaults-extra-file "
      "defaults-group-suffix plugin-dir default-auth dir ",
      0, "writes a file or loads something"},
-    {" mysql mariadb ", NULL, NULL, " \\ system source tee pager outfile dumpfile infile load_file ",
-     ROW_HOLDS | ROW_VARIES, "holds a command of mysql"},
+    {" mysql mariadb ", NULL, NULL,
+     " \\ system source tee pager outfile dumpfile infile load_file ", ROW_HOLDS | ROW_VARIES,
+     "holds a command of mysql"},
     {" redis-cli ", NULL, NULL, " eval rdb functions-rdb pipe ", ROW_WHOLE,
      "runs a script or writes a file"},
 };

@@ -20,8 +20,8 @@ static const struct program_row rows[] = {
     {" npm npx yarn pnpm pnpx ", NULL, "gc", NULL, 0,
      "reads another configuration or runs another program"},
     {" bun bunx ", NULL, "grc", NULL, 0, "reads another configuration or runs another program"},
-    {" npm pnpm yarn bun ", NULL, "C", " prefix dir cwd local-prefix ",
-     ROW_FOLDER | ROW_ANY_DASH, LEADS_OUT},
+    {" npm pnpm yarn bun ", NULL, "C", " prefix dir cwd local-prefix ", ROW_FOLDER | ROW_ANY_DASH,
+     LEADS_OUT},
     {" npm pnpm yarn bun ",
      " config c set exec x dlx explore edit pkg set-script create init link login "
      "adduser token hook node env setup server store ",
@@ -53,9 +53,17 @@ static const struct program_row rows[] = {
      " require config package opts file loader import node-option reporter reporter-option* ui "
      "experimental-* extension inspect* ",
      ROW_LOOSE, LOADS},
+    {" mocha ", NULL, NULL, " * ", ROW_ONE_DASH, LOADS, 0,
+     " g g=* grep grep=* f f=* fgrep fgrep=* i invert b bail t t=* timeout timeout=* s s=* slow slow=* "
+     "A async-only c color colors no-color no-colors exit no-exit check-leaks full-trace forbid-only "
+     "forbid-pending parallel no-parallel j j=* jobs jobs=* retries retries=* dry-run recursive sort S "
+     "diff no-diff inline-diffs allow-uncaught no-timeout no-timeouts fail-zero bail=* "
+     "pass-on-failing-test-suite help h version V list-interfaces list-reporters reporter=spec "
+     "reporter=dot reporter=min reporter=list reporter=tap reporter=json R=spec R=dot R=min R=list "
+     "R=tap R=json "},
     {" jasmine ", NULL, NULL, " config helper require reporter ", ROW_LOOSE, LOADS},
-    {" gulp grunt ", NULL, "fb", " gulpfile cwd require preload gruntfile base tasks npm ", ROW_LOOSE,
-     LOADS},
+    {" gulp grunt ", NULL, "fb", " gulpfile cwd require preload gruntfile base tasks npm ",
+     ROW_LOOSE, LOADS},
     {" ava tap nyc c8 ", NULL, "rco",
      " require config nycrc-path cwd temp-dir report-dir reporter instrumenter node-arguments loader "
      "import plugin before after output-file test-arg node-arg hook-* ",
@@ -159,7 +167,8 @@ static const struct program_row rows[] = {
      0, "runs code or writes a file", 0,
      " output-format=text output-format=json output-format=colorized "},
     {" flake8 ", NULL, NULL, " config append-config enable-extensions output-file tee ", 0, LOADS},
-    {" ruff ", NULL, "o", " config output-file fix fix-only unsafe-fixes add-noqa cache-dir watch python ",
+    {" ruff ", NULL, "o",
+     " config output-file fix fix-only unsafe-fixes add-noqa cache-dir watch python ",
      ROW_RESPONSE | ROW_WHOLE, "writes a file or reads another configuration"},
     {" black ", NULL, "c", " config code ", 0, "reads another configuration"},
     {" isort ", NULL, NULL,
@@ -179,8 +188,8 @@ static const struct program_row rows[] = {
     {" sphinx-build ", NULL, "cDdw", " conf-dir define doctree-dir warning-file ", 0, LOADS},
     {" mkdocs ", NULL, "fdt", " config-file site-dir theme ", 0, LOADS},
     {" hugo ", NULL, "dsclt",
-     " config configDir destination source themesDir cacheDir contentDir layoutDir theme ", ROW_LOOSE,
-     LOADS},
+     " config configDir destination source themesDir cacheDir contentDir layoutDir theme ",
+     ROW_LOOSE, LOADS},
     {" jekyll ", NULL, "dscp", " destination source config plugins layouts ", 0, LOADS},
     {" pre-commit ", NULL, "c", " config commit-msg-filename ", 0, LOADS},
     {" pre-commit ", " install try-repo autoupdate init-templatedir migrate-config ", NULL, NULL,
@@ -201,7 +210,8 @@ static const struct program_row rows[] = {
      NULL, NULL, ROW_ALWAYS | ROW_EXCEPT | ROW_ALIAS, "is no subcommand that is known"},
     {" gem ", NULL, "isnCP", " source install-dir bindir config-file trust-policy clear-sources ",
      0, "installs from elsewhere or to elsewhere"},
-    {" rspec ", NULL, "rIoO", " require out options default-path bisect init deprecation-out drb drb-port ", 0,
+    {" rspec ", NULL, "rIoO",
+     " require out options default-path bisect init deprecation-out drb drb-port ", 0,
      "loads something else or writes a file"},
     {" rspec ", NULL, "fX", " format ", 0, LOADS, 0,
      " fd fp fdocumentation fprogress fj fjson f=d f=p f=documentation f=progress f=j f=json "
@@ -220,8 +230,8 @@ static const struct program_row rows[] = {
 
     {" composer ", NULL, "d", " working-dir ", ROW_FOLDER, LEADS_OUT},
     {" composer ",
-     " exec config global create-project self-update selfupdate init archive browse home ", NULL, NULL,
-     ROW_ALWAYS, "runs programs or changes the configuration"},
+     " exec config global create-project self-update selfupdate init archive browse home ", NULL,
+     NULL, ROW_ALWAYS, "runs programs or changes the configuration"},
     /* Any other word may be cut, or a script of the project. */
     {" composer ",
      " about archive audit browse bump cc check-platform-reqs clear-cache clearcache config "
@@ -240,8 +250,8 @@ static const struct program_row rows[] = {
      "alter report output tmp-file instead-of pro fix error-format ",
      0, LOADS, 0, " error-format=json error-format=table error-format=raw error-format=github "},
     {" php-cs-fixer phpcs phpcbf pint ", NULL, "d",
-     " config standard report-* bootstrap cache-file basepath runtime-set config-set path-mode ",
-     0, LOADS},
+     " config standard report-* bootstrap cache-file basepath runtime-set config-set path-mode ", 0,
+     LOADS},
 };
 
 const struct program_rows program_rows_script = {rows, ARRAY_LEN(rows)};

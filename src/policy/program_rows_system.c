@@ -82,8 +82,11 @@ static const struct program_row rows[] = {
     {" kubectl oc ",
      " annotate apply autoscale create delete describe diff edit explain expose get label patch replace "
      "rollout scale set wait ",
-     "f", NULL, 0,
-     "reads a file"},
+     "f", NULL, 0, "reads a file"},
+    {" kubectl oc ", " auth ", NULL, " reconcile ", ROW_BARE, "changes rights"},
+    {" kubectl oc ", NULL, NULL, " log-dir log-file-max-size kuberc vmodule as-user-extra ",
+     ROW_WHOLE, ELSEWHERE},
+    {" kubectl oc ", " kustomize ", NULL, " :// github.com/ git:: ", ROW_HOLDS, ELSEWHERE},
     {" kubectl oc ", " exec cp debug edit proxy port-forward plugin attach run config ", NULL, NULL,
      ROW_ALWAYS, "runs programs or changes more"},
     {" kubectl oc ", NULL, NULL, " template-file= jsonpath-file= columns-file= ", ROW_HOLDS,
@@ -113,13 +116,39 @@ static const struct program_row rows[] = {
      "json-into* ",
      ROW_ONE_DASH, "reads another configuration or writes elsewhere"},
     {" terraform tofu ", " providers ", NULL, " mirror lock ", ROW_BARE, "writes elsewhere"},
-    {" terraform tofu ", " console login logout ", NULL, NULL, ROW_ALWAYS, "runs or changes more"},
+    {" terraform tofu ", NULL, NULL, " * ", ROW_ONE_DASH,
+     "reads another configuration or writes elsewhere", 0,
+     " no-color json input=false input=true lock=true lock-timeout=* refresh=false refresh=true refresh-only "
+     "compact-warnings detailed-exitcode parallelism=* target target=* replace replace=* destroy "
+     "auto-approve var var=* check diff recursive list=false list=true write=false backend=false "
+     "get=true help version h raw filter=* verbose type=* draw-cycles "},
+    {" terraform tofu ", " console login logout push rpcapi stacks force-unlock ", NULL, NULL,
+     ROW_ALWAYS, "runs or changes more"},
     {" ansible ansible-playbook ansible-inventory ", NULL, "ieMam",
      " inventory* extra-vars module-path module-name args vault-* private-key key-file ssh-* sftp-* scp-* "
      "connection become* playbook-dir output export tree ",
      0, ELSEWHERE},
     {" cdk ", NULL, "ao", " app output plugin profile role-arn proxy ca-bundle-path ", 0,
      "runs a program or leads elsewhere"},
+    {" gcloud ", NULL, NULL, " * ", ROW_ONE_DASH, ELSEWHERE, 0,
+     " project project=* region region=* zone zone=* location location=* format=json format=yaml "
+     "format=text format=none format=list format=config format=disable format=table* format=value* "
+     "limit limit=* filter filter=* sort-by sort-by=* page-size page-size=* quiet q no-user-output-enabled "
+     "verbosity verbosity=* uri flatten=* help h version v freshness=* order=* "},
+    {" gcloud ", NULL, NULL,
+     " ssh scp sftp ssh-keys start-iap-tunnel connect-to-serial-port interactive config auth init "
+     "components meta emulators cloud-shell feedback survey docker get-credentials configure-docker "
+     "export import ",
+     ROW_BARE, "runs programs or changes what gcloud does"},
+    {" az ", NULL, NULL, " * ", ROW_ONE_DASH | ROW_RESPONSE, ELSEWHERE, 0,
+     " o o=* output=json output=jsonc output=table output=tsv output=yaml output=yamlc output=none query "
+     "query=* g g=* resource-group resource-group=* n n=* name name=* l l=* location location=* "
+     "only-show-errors verbose debug help h ids show-details top top=* all no-wait "},
+    {" az ", NULL, NULL, " =@ ", ROW_HOLDS, "reads a file"},
+    {" az ", NULL, NULL,
+     " login logout extension rest config configure alias cloud ssh run-command interactive set "
+     "feedback find upgrade self-test invoke command get-credentials shell serial-console devops init cache ",
+     ROW_BARE, "runs programs or changes what az does"},
     {" aws ", " configure ", NULL, NULL, ROW_ALWAYS, "changes what aws runs"},
     {" aws gcloud az ", NULL, NULL,
      " endpoint-url profile cli-input-json cli-input-yaml ca-bundle no-verify-ssl outfile "
