@@ -34,7 +34,7 @@ static const struct start {
     unsigned flags;
     const char *ends; /* letters whose value is the rest of the word */
 } starts[] = {
-    {" git ", NULL, "c", " config-env ", START_BEFORE, NULL},
+    {" git ", NULL, NULL, NULL, START_BEFORE, NULL},
     {" git ", NULL, NULL, " :: ", START_HOLDS, NULL},
     {" git ", NULL, NULL, " upload-pack receive-pack exec exec-path ", 0, NULL},
     {" git ", " clone ", "u", NULL, 0, NULL},
@@ -184,14 +184,13 @@ static bool value_is_open(const struct start *start, const struct command_view *
 static bool is_harmless_setting(struct str text)
 {
     static const char *const begin[] = {
-        "user.",           "advice.",        "color.",      "commit.",
-        "init.",           "safe.",          "core.quote",  "core.autocrlf=",
-        "core.fileMode=",  "core.filemode=", "log.",        "diff.renames",
-        "merge.conflict",  "push.",          "pull.",       "fetch.",
-        "http.",           "i18n.",          "protocol.",   "gc.",
-        "pack.",           "transfer.",      "branch.",     "tag.sort",
-        "column.",         "status.",        "rebase.auto", "submodule.recurse",
-        "http.extraHeader"};
+        "user.",          "advice.",        "color.",      "commit.",
+        "init.default",   "safe.",          "core.quote",  "core.autocrlf=",
+        "core.fileMode=", "core.filemode=", "log.",        "diff.renames",
+        "merge.conflict", "push.",          "pull.",       "fetch.",
+        "http.",          "i18n.",          "protocol.",   "gc.",
+        "pack.",          "transfer.",      "branch.",     "tag.sort",
+        "column.",        "status.",        "rebase.auto", "submodule.recurse"};
     for (size_t i = 0; i < ARRAY_LEN(begin); i++) {
         if (str_begins(text, str_of(begin[i])))
             return true;
@@ -236,9 +235,15 @@ static bool letter_is_open(const struct start *start, const struct command_view 
     return false;
 }
 
+/* `-c NAME=VALUE`; the value of `--config-env` is in a variable, which nothing is known about. */
 static bool setting_is_open(const struct command_view *view, size_t i)
 {
+    static const char by_variable[] = "--config-env=";
     struct str word = view->words[i].text;
+    size_t named = sizeof by_variable - 1;
+    if (str_begins(word, STR("--config-e")))
+        return !(str_begins(word, str_of(by_variable)) &&
+                 is_harmless_setting((struct str){word.p + named, word.n - named}));
     bool attached = word.n > 2;
     size_t at = attached ? i : i + 1;
     if (!str_begins(word, STR("-c")) || at >= view->n)
