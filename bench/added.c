@@ -116,8 +116,11 @@ static void open_way(struct way *way, const char *folder)
     static const struct runner runners[RUN_COUNT] = {[RUN_WORKER] = {.start = start}};
     way->pipeline.runners = runners;
     way->config = make_config(way);
-    way->workplace = (struct workplace){
-        .roots = roots, .n_roots = 1, .config = way->config, .tier = "full", .session_id = ""};
+    way->workplace = (struct workplace){.roots = roots,
+                                        .n_roots = 1,
+                                        .config = way->config,
+                                        .tier = {.id = TIER_FULL},
+                                        .session_id = ""};
     way->pipeline.policy = (struct policy_hook){.judge = allow};
     way->pipeline.recorder = (struct recorder){no_intent, nothing, no_flush, at_once, NULL};
     if (!way->sync)

@@ -97,8 +97,8 @@ bool call_may_write_git(const struct call *call)
 
 const char *call_tier(const struct call *call)
 {
-    return call->failed && call->err.code == ERR_SANDBOX_UNAVAILABLE ? "none"
-                                                                     : call->workplace->tier;
+    bool none = call->failed && call->err.code == ERR_SANDBOX_UNAVAILABLE;
+    return tier_name(none ? TIER_NONE : call->workplace->tier.id);
 }
 
 int64_t call_duration_ms(const struct call *call)

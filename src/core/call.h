@@ -11,6 +11,7 @@
 #include "core/op.h"
 #include "core/path.h"
 #include "core/runner.h"
+#include "core/tier.h"
 #include "core/tool.h"
 #include "core/verdict.h"
 
@@ -25,7 +26,7 @@ struct workplace {
     const struct root *roots;
     size_t n_roots;
     const struct config *config;
-    const char *tier;       /* what the sandbox enforces: "full" */
+    struct tier tier;       /* what the sandbox enforces */
     const char *session_id; /* "" for one that has no name */
     struct str excludes; /* text in the form of a .gitignore, for searches that obey such files */
     const char *base;    /* absolute; relative paths begin there; NULL: at the first root */

@@ -147,7 +147,7 @@ void front_use_session(struct gate_options *go, const struct named *named)
 struct call *front_failed_call(const struct dialect *dialect, const char *tool,
                                const struct err *err)
 {
-    static struct workplace nowhere = {.tier = "none", .session_id = ""};
+    static struct workplace nowhere = {.tier = {.id = TIER_NONE}, .session_id = ""};
     struct call *call = call_new();
     call->name = mem_dup(tool);
     call->dialect = dialect;

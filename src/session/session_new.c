@@ -5,6 +5,7 @@
 #include <sys/random.h>
 
 #include "base/mem.h"
+#include "cell/tier.h"
 #include "session/commands.h"
 #include "session/make_spec.h"
 #include "session/own_rules.h"
@@ -99,7 +100,7 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
         .roots = s->roots,
         .n_roots = options->n_roots,
         .config = s->config,
-        .tier = "full",
+        .tier = tier_of_cell(&s->spec),
         .session_id = s->id,
         .base = s->base,
         .command_roots = s->command_roots,

@@ -11,7 +11,7 @@
 #define ANSWER_MAX (1u << 20)
 
 static const struct root root = {"workspace", "/workspace", "/srv/work", true};
-static struct workplace workplace = {&root, 1, NULL, "full", ""};
+static struct workplace workplace = {&root, 1, NULL, {.id = TIER_FULL}, ""};
 
 /* Where a request has its id, and its answer. */
 struct id_keys {

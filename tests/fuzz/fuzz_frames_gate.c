@@ -21,7 +21,7 @@ static const struct root roots[] = {
     {"@project", "/project", "/srv/project", true},
     {"@state", "/state", "/srv/state", true},
 };
-static struct workplace workplace = {roots, ARRAY_LEN(roots), NULL, "full", "s1"};
+static struct workplace workplace = {roots, ARRAY_LEN(roots), NULL, {.id = TIER_FULL}, "s1"};
 
 static const struct {
     const struct tool *tool; /* NULL: a sweep, which no tool asks for */

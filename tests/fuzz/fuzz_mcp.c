@@ -11,7 +11,7 @@
 #define ANSWER_MAX (1u << 20)
 
 static const struct root root = {"workspace", "/workspace", "/srv/work", true};
-static struct workplace workplace = {&root, 1, NULL, "full", ""};
+static struct workplace workplace = {&root, 1, NULL, {.id = TIER_FULL}, ""};
 
 static void check_answer(const struct buf *out, yyjson_val *id, const char *key)
 {

@@ -157,7 +157,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct workplace at = {.roots = machine.roots,
                            .n_roots = machine.count,
                            .config = config,
-                           .tier = "none",
+                           .tier = {.id = TIER_NONE},
                            .session_id = "",
                            .base = machine.base,
                            .command_roots = machine.roots,

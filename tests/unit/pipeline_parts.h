@@ -360,7 +360,7 @@ static inline void answered(struct call *call)
     call_free(call);
 }
 
-static struct workplace workplace = {.tier = "full", .session_id = ""};
+static struct workplace workplace = {.tier = {.id = TIER_FULL}, .session_id = ""};
 
 static inline struct call *new_call(size_t number, const char *tool, const char *arguments)
 {

@@ -7,7 +7,7 @@
 #include "tools/all.h"
 
 static const struct root root = {"workspace", "/workspace", "/srv/work", true};
-static struct workplace workplace = {&root, 1, NULL, "full", ""};
+static struct workplace workplace = {&root, 1, NULL, {.id = TIER_FULL}, ""};
 
 static int read_line(enum format_id format, const char *line, struct request *ret, struct err *err)
 {

@@ -9,7 +9,7 @@
 #define ANSWER_MAX (8u << 20)
 
 static const struct root root = {"workspace", "/workspace", "/srv/work", true};
-static struct workplace workplace = {&root, 1, NULL, "full", ""};
+static struct workplace workplace = {&root, 1, NULL, {.id = TIER_FULL}, ""};
 
 /* A list_files call that found `count` files. */
 static struct call *listed(size_t count)

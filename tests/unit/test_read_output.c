@@ -13,7 +13,7 @@
 #define ANSWER_MAX ((size_t)16 << 20)
 
 static struct spills spills;
-static struct workplace place = {.tier = "full", .session_id = ""};
+static struct workplace place = {.tier = {.id = TIER_FULL}, .session_id = ""};
 
 static int begin(void **state)
 {

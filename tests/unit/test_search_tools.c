@@ -28,8 +28,9 @@ static const struct dialect *dialect_of(const struct tool *tool)
     }
 }
 
-static struct workplace in_mounts = {mounts, ARRAY_LEN(mounts), NULL, "full", ""};
-static struct workplace in_workspace = {workspace, ARRAY_LEN(workspace), NULL, "full", ""};
+static struct workplace in_mounts = {mounts, ARRAY_LEN(mounts), NULL, {.id = TIER_FULL}, ""};
+static struct workplace in_workspace = {
+    workspace, ARRAY_LEN(workspace), NULL, {.id = TIER_FULL}, ""};
 
 /* A call of the tool with these arguments; 0, or -1 where they are refused. */
 static int prepare(const struct tool *tool, const char *arguments, struct call **ret,
