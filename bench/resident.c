@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/processor.h"
-#include "cell/launcher.h"
+#include "cell/role.h"
 #include "core/registry.h"
 #include "front/front.h"
 #include "tools/all.h"
@@ -28,8 +28,9 @@ int main(int argc, char **argv)
 {
     processor_init();
     /* A gate starts its own program as the launcher of its cell. */
-    if (argc == 1 && strcmp(argv[0], CELL_ARGV0) == 0)
-        return launcher_main(worker_main);
+    int role_status;
+    if (role_played(argc, argv, worker_main, &role_status))
+        return role_status;
     char *end = NULL;
     unsigned long megabytes = argc > 1 ? strtoul(argv[1], &end, 10) : 0;
     if (!end || *end || megabytes > 4096 || take_memory(megabytes << 20) < 0) {

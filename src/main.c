@@ -12,7 +12,7 @@
 #include "base/processor.h"
 #include "base/reserve.h"
 #include "base/sanitized.h"
-#include "cell/launcher.h"
+#include "cell/role.h"
 #include "core/registry.h"
 #include "front/commands.h"
 #include "front/front.h"
@@ -87,8 +87,9 @@ int main(int argc, char **argv)
     processor_init();
     /* A file over the limit is an error like any other, in a cell too; programs that are started have it as usual. */
     signal(SIGXFSZ, SIG_IGN);
-    if (argc == 1 && strcmp(argv[0], CELL_ARGV0) == 0)
-        return launcher_main(worker_main);
+    int status;
+    if (role_played(argc, argv, worker_main, &status))
+        return status;
     unblock_signals();
     signal(SIGABRT, tell_abort);
     if (fill_standard_descriptors() < 0)

@@ -14,17 +14,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "cell/failed.h"
 #include "cell/mounts.h"
-
-#define NAMESPACE_ADVICE                                                                           \
-    "user namespaces must be allowed (sysctl kernel.unprivileged_userns_clone, "                   \
-    "kernel.apparmor_restrict_unprivileged_userns, user.max_user_namespaces)"
-
-static int identity_failed(struct err *err, const char *what, const char *advice)
-{
-    return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "%s: %s%s%s", what,
-                   strerror(errno), *advice ? "; " : "", advice);
-}
 
 static int write_mapping_file(const char *path, const char *text)
 {
@@ -69,9 +60,8 @@ static void wait_for_holder(void)
     holder = 0;
 }
 
-/* A user namespace that exists only as a mapping. */
-static int open_mapping(const struct cell_root *root, const struct cell_spec *spec, int *ret_fd,
-                        struct err *err)
+int identity_open_mapping(const struct cell_root *root, const struct cell_spec *spec, int *ret_fd,
+                          struct err *err)
 {
     static char stack[16 << 10] __attribute__((aligned(16)));
     static pid_t self;
@@ -81,7 +71,7 @@ static int open_mapping(const struct cell_root *root, const struct cell_spec *sp
     holder = clone(hold_namespace, stack + sizeof stack, SHARED_MEMORY | CLONE_NEWUSER | SIGCHLD,
                    &self);
     if (holder < 0)
-        return identity_failed(err, "making a user namespace for a mapping", NAMESPACE_ADVICE);
+        return cell_failed(err, "making a user namespace for a mapping");
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/ns/user", (int)holder);
     int fd = -1;
@@ -96,7 +86,7 @@ static int open_mapping(const struct cell_root *root, const struct cell_spec *sp
         holder = 0; /* not to be waited for: it ends with this process */
     if (r < 0) {
         errno = -r;
-        return identity_failed(err, "writing an owner mapping", "");
+        return cell_failed(err, "writing an owner mapping");
     }
     *ret_fd = fd;
     return 0;
@@ -107,26 +97,30 @@ static int take_root(const struct cell_root *root, const struct cell_spec *spec,
 {
     FD_AT_END int mapping = -1;
     if ((root->uid != spec->uid || root->gid != spec->gid) &&
-        open_mapping(root, spec, &mapping, err) < 0)
+        identity_open_mapping(root, spec, &mapping, err) < 0)
         return -1;
     if (mounts_take_tree(root->host, !root->writable, mapping, ret_tree, err) < 0)
         return -1;
     return mounts_check_identity(*ret_tree, root, err);
 }
 
-static int write_maps(pid_t pid, uint32_t uid, uint32_t gid, struct err *err)
+int identity_write_maps(pid_t pid, uint32_t uid, uint32_t gid)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/setgroups", (int)pid);
     int r = write_mapping_file(path, "deny");
     if (r == 0)
         r = write_map(pid, "uid_map", uid, uid);
-    if (r == 0)
-        r = write_map(pid, "gid_map", gid, gid);
+    return r < 0 ? r : write_map(pid, "gid_map", gid, gid);
+}
+
+static int map_user(pid_t pid, uint32_t uid, uint32_t gid, struct err *err)
+{
+    int r = identity_write_maps(pid, uid, gid);
     if (r == 0)
         return 0;
     errno = -r;
-    return identity_failed(err, "mapping the cell's user", "");
+    return cell_failed(err, "mapping the cell's user");
 }
 
 int identity_take_trees(const struct cell_spec *spec, struct trees *ret, struct err *err)
@@ -156,23 +150,22 @@ static bool maps_at_once(void)
  * ptrace), so it is none from before it has that uid, and as soon as its maps are written. */
 static int close_to_others(struct err *err)
 {
-    return prctl(PR_SET_DUMPABLE, 0) < 0 ? identity_failed(err, "closing its process files", "")
-                                         : 0;
+    return prctl(PR_SET_DUMPABLE, 0) < 0 ? cell_failed(err, "closing its process files") : 0;
 }
 
 static pid_t start_in_namespaces(int go[2], struct err *err)
 {
     if (geteuid() == 0 && setgroups(0, NULL) < 0)
-        return identity_failed(err, "leaving root's groups", "");
+        return cell_failed(err, "leaving root's groups");
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, go) < 0)
-        return identity_failed(err, "making a pair of sockets", "");
+        return cell_failed(err, "making a pair of sockets");
     pid_t pid = (pid_t)syscall(SYS_clone,
                                CLONE_PARENT | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
                                    CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
                                    SIGCHLD,
                                0, 0, 0, 0);
     if (pid < 0)
-        return identity_failed(err, "making namespaces", NAMESPACE_ADVICE);
+        return cell_failed(err, "making namespaces");
     fd_closep(&go[pid == 0]);
     return pid;
 }
@@ -188,23 +181,23 @@ int identity_start(pid_t *ret_pid, int *ret_go, struct err *err)
     *ret_go = go[pid != 0];
     if (pid == 0 && at_once && read(go[0], &byte, 1) != 1)
         _exit(1); /* the other side tells why */
-    if (pid > 0 && at_once && write_maps(pid, geteuid(), getegid(), err) < 0)
+    if (pid > 0 && at_once && map_user(pid, geteuid(), getegid(), err) < 0)
         return -1;
     if (pid > 0 && at_once && send(go[1], "", 1, MSG_NOSIGNAL) != 1)
-        return identity_failed(err, "waking the launcher", "");
+        return cell_failed(err, "waking the launcher");
     return close_to_others(err);
 }
 
 int identity_map(const struct cell_spec *spec, pid_t launcher, struct err *err)
 {
-    return maps_at_once() ? 0 : write_maps(launcher, spec->uid, spec->gid, err);
+    return maps_at_once() ? 0 : map_user(launcher, spec->uid, spec->gid, err);
 }
 
 int identity_become(const struct cell_spec *spec, struct err *err)
 {
     if (setresgid(spec->gid, spec->gid, spec->gid) < 0 ||
         setresuid(spec->uid, spec->uid, spec->uid) < 0)
-        return identity_failed(err, "becoming the cell's user", "");
+        return cell_failed(err, "becoming the cell's user");
     return close_to_others(err);
 }
 

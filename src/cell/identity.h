@@ -16,6 +16,13 @@ int identity_take_trees(const struct cell_spec *spec, struct trees *ret, struct 
  * may be one where this failed, too. */
 int identity_start(pid_t *ret_pid, int *ret_go, struct err *err);
 
+/* As the user who owns the namespaces of `pid`: maps this uid and gid to themselves there. 0 or -errno. */
+int identity_write_maps(pid_t pid, uint32_t uid, uint32_t gid);
+/* A user namespace that exists only as a mapping, of the root's owner to the cell's user. identity_done ends what it
+ * leaves. */
+int identity_open_mapping(const struct cell_root *root, const struct cell_spec *spec, int *ret_fd,
+                          struct err *err);
+
 /* The parent's part: maps the cell's uid and gid to themselves. */
 int identity_map(const struct cell_spec *spec, pid_t launcher, struct err *err);
 

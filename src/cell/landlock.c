@@ -90,10 +90,7 @@ int landlock_restrict(const struct landlock_rule *rules, size_t count, bool tcp,
 {
     int abi = landlock_abi();
     if (abi == 0)
-        return err_set(
-            err, ERR_SANDBOX_UNAVAILABLE,
-            "the kernel has no Landlock; it needs Linux 5.13 or later with `landlock` in "
-            "the list of security modules (boot option lsm=)");
+        return cell_failed(err, "Landlock");
     struct ruleset set = handled(abi);
     if (tcp)
         set.net = 0;

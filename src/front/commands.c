@@ -33,6 +33,7 @@ static const struct subcommand commands[] = {
      "list, restore and remove what was taken out of workspaces after commands"},
     {"audit", front_audit, "what was called, and what became of it"},
     {"stats", front_stats, "sums over all calls, for Prometheus"},
+    {"doctor", front_doctor, "what the sandbox enforces on this machine, and what is missing"},
     {"policy", front_policy, "show what the rules say of a call"},
     {"config", front_config, "check, show and explain the configuration"},
     {"help", help_command, "explain a command, or list them all"},

@@ -26,6 +26,7 @@ int front_deny(int argc, char *const *argv);
 int front_quarantine(int argc, char *const *argv);
 int front_audit(int argc, char *const *argv);
 int front_stats(int argc, char *const *argv);
+int front_doctor(int argc, char *const *argv);
 int front_policy(int argc, char *const *argv);
 int front_config(int argc, char *const *argv);
 

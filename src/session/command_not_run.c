@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cell/probe.h"
 #include "core/command.h"
 
 static void name_missing(const struct call *call, const struct ran *ran, struct err *err)
@@ -80,6 +81,17 @@ static void name_no_program(const struct ran *ran, struct err *err)
     err_reason(err, "no_program");
 }
 
+static void name_no_sandbox(const struct ran *ran, struct err *err)
+{
+    char cause[400];
+    if (probe_cause(NEED_COMMANDS, cause, sizeof cause))
+        err_set(err, ERR_SANDBOX_UNAVAILABLE,
+                "%s (the command was not started; `sandgate doctor` tells more)", cause);
+    else
+        err_set(err, ERR_SANDBOX_UNAVAILABLE, "the command was not started: %.*s",
+                (int)ran->message.n, ran->message.p);
+}
+
 void command_not_run(const struct call *call, const struct ran *ran, struct err *err)
 {
     int n = (int)ran->message.n;
@@ -102,7 +114,6 @@ void command_not_run(const struct call *call, const struct ran *ran, struct err 
         snprintf(err->reason, sizeof err->reason, "%.*s", (int)ran->rule.n, ran->rule.p);
         return;
     default:
-        err_set(err, ERR_SANDBOX_UNAVAILABLE, "the command was not started: %.*s", n,
-                ran->message.p);
+        name_no_sandbox(ran, err);
     }
 }

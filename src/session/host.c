@@ -1,6 +1,7 @@
 #include "session/host.h"
 
 #include "base/processor.h"
+#include "cell/probe.h"
 #include "core/pipeline.h"
 
 /* How many cells may die under a call that waits for one. */
@@ -242,6 +243,20 @@ static void lose_calls(struct host *h, const struct err *err)
     }
 }
 
+/* What the machine lacks says more than the step that failed for it. */
+static void tell_no_cell(bool was_short, const char *why, struct err *err)
+{
+    char cause[400];
+    if (was_short)
+        err_set(err, ERR_SESSION_BUSY, "no sandbox, so nothing runs: %s", why);
+    else if (probe_cause(NEED_CELL, cause, sizeof cause))
+        err_set(err, ERR_SANDBOX_UNAVAILABLE,
+                "%s (no sandbox, so nothing runs; `sandgate doctor` tells more)", cause);
+    else
+        err_set(err, ERR_SANDBOX_UNAVAILABLE,
+                "no sandbox, so nothing runs: %s; `sandgate doctor` tells more", why);
+}
+
 static void host_takes_death(void *arg, const char *why)
 {
     struct host *h = arg;
@@ -252,8 +267,7 @@ static void host_takes_death(void *arg, const char *why)
                 "asked, look before repeating it",
                 why);
     else
-        err_set(&err, cell_was_short(h->cell) ? ERR_SESSION_BUSY : ERR_SANDBOX_UNAVAILABLE,
-                "no sandbox, so nothing runs: %s", why);
+        tell_no_cell(cell_was_short(h->cell), why, &err);
     /* `why` is the cell's own and goes with it. */
     cell_free(h->cell);
     h->cell = NULL;

@@ -6,7 +6,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/processor.h"
-#include "cell/launcher.h"
+#include "cell/role.h"
 #include "folder.h"
 #include "json_text.h"
 #include "session/preview.h"
@@ -346,8 +346,9 @@ int main(int argc, char **argv)
 {
     processor_init();
     /* A cell begins with the program that runs. */
-    if (argc == 1 && strcmp(argv[0], CELL_ARGV0) == 0)
-        return launcher_main(worker_main);
+    int role_status;
+    if (role_played(argc, argv, worker_main, &role_status))
+        return role_status;
     const struct CMUnitTest tests[] = {
         CELL_TEST(it_waits_for_the_cell),
         CELL_TEST(it_fails_as_the_call_would),

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/processor.h"
-#include "cell/launcher.h"
+#include "cell/role.h"
 #include "few_fds.h"
 #include "folder.h"
 #include "json_text.h"
@@ -338,8 +338,9 @@ int main(int argc, char **argv)
 {
     processor_init();
     /* A cell begins with the program that runs. */
-    if (argc == 1 && strcmp(argv[0], CELL_ARGV0) == 0)
-        return launcher_main(worker_main);
+    int role_status;
+    if (role_played(argc, argv, worker_main, &role_status))
+        return role_status;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(many_that_cannot_be_sent, folder_set_up, folder_tear_down),
         cmocka_unit_test_setup_teardown(a_move_that_cannot_be_looked_at_is_known_to_be_missing,

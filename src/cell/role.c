@@ -1,0 +1,16 @@
+#include "cell/role.h"
+
+#include <string.h>
+
+#include "cell/probe.h"
+
+bool role_played(int argc, char *const *argv, worker_fn worker, int *ret_status)
+{
+    if (argc == 1 && strcmp(argv[0], CELL_ARGV0) == 0)
+        *ret_status = launcher_main(worker);
+    else if (argc == 1 && strcmp(argv[0], PROBE_ARGV0) == 0)
+        *ret_status = probe_main();
+    else
+        return false;
+    return true;
+}
