@@ -18,6 +18,7 @@
 #include "base/redact.h"
 #include "base/reserve.h"
 #include "gate/gate_parts.h"
+#include "gate/sandbox.h"
 #include "gate/setting_warnings.h"
 #include "gate/state.h"
 
@@ -184,6 +185,8 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
         r = state_read_excludes(gate->config, &gate->excludes, err);
     if (r == 0)
         r = state_open(&gate->state_fd, err);
+    if (r == 0)
+        r = sandbox_require(gate->config, gate->state_fd, err);
     if (r == 0)
         epoll_full_use();
     int looped = r == 0 ? start_loop(&gate->loop) : 0;

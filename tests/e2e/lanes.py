@@ -1,0 +1,140 @@
+"""Machines that lack something, for programs that are started with one of these as `preexec_fn`: each changes only the
+process that it runs in and what that starts. Linux on x86-64 and arm64."""
+
+import ctypes
+import errno
+import os
+import pathlib
+import platform
+
+import lib
+
+X86 = platform.machine() == "x86_64"
+LANDLOCK = (444, 445, 446)
+SECCOMP = 317 if X86 else 277
+CLONE = 56 if X86 else 220
+# unshare, setns, mount, umount2, pivot_root; open_tree to fspick; mount_setattr
+REFUSED_BY_DOCKER = ((272, 308, 165, 166, 155) if X86 else (97, 268, 40, 39, 41)) + (428, 429, 430, 431, 432, 433, 442)
+CLONE3 = 435
+NAMESPACE_FLAGS = 0x7E020000
+NEW_LISTENER = 8
+MASKED = "/proc/timer_list"
+
+LD, JEQ, JSET, RET = 0x20, 0x15, 0x45, 0x06
+ALLOW, ERRNO = 0x7FFF0000, 0x00050000
+ARG0, ARG1 = 16, 24
+PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, MODE_FILTER = 4, 38, 22, 2
+
+
+class Instruction(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_uint16), ("jt", ctypes.c_uint8), ("jf", ctypes.c_uint8), ("k", ctypes.c_uint32)]
+
+
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.POINTER(Instruction))]
+
+
+def refuse(calls, number):
+    """Instructions, with the number of the call at hand."""
+    found = []
+    for call in calls:
+        found += [(JEQ, 0, 1, call), (RET, 0, 0, ERRNO | number)]
+    return found
+
+
+def refuse_where(call, arg, bits, number):
+    """The same for a call with one of these bits in an argument. Nothing can follow."""
+    return [(JEQ, 0, 4, call), (LD, 0, 0, arg), (JSET, 0, 1, bits), (RET, 0, 0, ERRNO | number), (RET, 0, 0, ALLOW)]
+
+
+def filtered(instructions):
+    """A filter of system calls, from here on."""
+    code = [(LD, 0, 0, 0), *instructions, (RET, 0, 0, ALLOW)]
+    program = Program(len(code), (Instruction * len(code))(*(Instruction(*one) for one in code)))
+    lib.kernel(lib.libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no new privileges")
+    lib.kernel(lib.libc.prctl(PR_SET_SECCOMP, MODE_FILTER, ctypes.byref(program), 0, 0), "the filter")
+
+
+def docker_filter():
+    """As Docker's default has it: no namespaces and no mounts."""
+    filtered(
+        refuse(REFUSED_BY_DOCKER, errno.EPERM)
+        + refuse((CLONE3,), errno.ENOSYS)
+        + refuse_where(CLONE, ARG0, NAMESPACE_FLAGS, errno.EPERM)
+    )
+
+
+def no_landlock():
+    filtered(refuse(LANDLOCK, errno.ENOSYS))
+
+
+def landlock_refused():
+    filtered(refuse(LANDLOCK, errno.EPERM))
+
+
+def listener_taken():
+    """As in a sandbox that answers filtered calls itself."""
+    filtered(refuse_where(SECCOMP, ARG1, NEW_LISTENER, errno.EBUSY))
+
+
+def map_from_outside(parent, ready):
+    """Root's part: all users of the machine."""
+    os.read(ready, 1)
+    for name in ("uid_map", "gid_map"):
+        pathlib.Path(f"/proc/{parent}/{name}").write_bytes(b"0 0 65536")
+    os._exit(0)
+
+
+def enter_user_namespace(flags=0):
+    """Who this is stays the same."""
+    uid, gid, parent = os.geteuid(), os.getegid(), os.getpid()
+    if uid == 0:
+        ready, go = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(go)
+            map_from_outside(parent, ready)
+        lib.kernel(lib.libc.unshare(lib.CLONE_NEWUSER | flags), "unshare")
+        os.close(ready)
+        os.close(go)
+        assert os.waitpid(child, 0)[1] == 0
+        return
+    lib.kernel(lib.libc.unshare(lib.CLONE_NEWUSER | flags), "unshare")
+    # Who became another user may not write to its own files in /proc.
+    lib.kernel(lib.libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "opening its files")
+    # As bytes: the user may not be able to read Python's own files, where it has its encodings.
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+        pathlib.Path(f"/proc/self/{name}").write_bytes(text.encode())
+
+
+def limit_namespaces(kind):
+    """The setting is that of the namespace in which it is made."""
+    enter_user_namespace()
+    pathlib.Path(f"/proc/sys/user/max_{kind}_namespaces").write_bytes(b"0")
+
+
+def no_user_namespaces():
+    limit_namespaces("user")
+
+
+def no_network_namespaces():
+    limit_namespaces("net")
+
+
+def own_mounts():
+    if os.geteuid() == 0:
+        lib.kernel(lib.libc.unshare(lib.CLONE_NEWNS), "unshare")
+    else:
+        enter_user_namespace(lib.CLONE_NEWNS)
+    lib.kernel(lib.libc.mount(None, b"/", None, lib.MS_REC | lib.MS_PRIVATE, None), "making the mounts private")
+
+
+def no_cgroups():
+    own_mounts()
+    lib.kernel(lib.libc.mount(b"tmpfs", b"/sys/fs/cgroup", b"tmpfs", lib.MS_RDONLY, None), "covering the groups")
+
+
+def masked_proc():
+    """As in containers."""
+    own_mounts()
+    lib.kernel(lib.libc.mount(b"/dev/null", MASKED.encode(), None, lib.MS_BIND, None), "covering a part of /proc")
