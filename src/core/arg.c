@@ -307,6 +307,27 @@ static bool must_be_given(const struct arg_table *table, size_t i, yyjson_val *o
     return flags & (ARG_REQUIRED | ARG_OR_NEXT);
 }
 
+static int fail_missing(const struct arg_table *table, size_t i, struct err *err)
+{
+    const struct arg *arg = &table->args[i];
+    if (arg->flags & ARG_ONE_BESIDE)
+        err_field(
+            err, arg->name,
+            "missing required argument `%s` (%s), or one item of it: `%s` and what belongs to "
+            "it",
+            arg->name, arg_type_name(arg), arg->items->alias);
+    else if (arg->flags & ARG_OR_NEXT && !(table->args[i + 1].use & ARG_BASE64))
+        err_field(err, arg->name, "missing required argument: `%s` (%s) or `%s` (%s)", arg->name,
+                  arg_type_name(arg), arg[1].name, arg_type_name(arg + 1));
+    else if (arg->alias && arg->flags & ARG_REQUIRED)
+        err_field(err, arg->name, "missing required argument `%s` (%s; or `%s`)", arg->name,
+                  arg_type_name(arg), arg->alias);
+    else
+        err_field(err, arg->name, "missing required argument `%s` (%s)", arg->name,
+                  arg_type_name(arg));
+    return err_reason(err, "missing");
+}
+
 int arg_decode(const struct arg_table *table, bool strict, yyjson_val *object, void *out,
                struct err *err)
 {
@@ -326,9 +347,7 @@ int arg_decode(const struct arg_table *table, bool strict, yyjson_val *object, v
             continue;
         }
         if (must_be_given(table, i, object)) {
-            err_field(err, arg->name, "missing required argument `%s` (%s)", arg->name,
-                      arg_type_name(arg));
-            return err_reason(err, "missing");
+            return fail_missing(table, i, err);
         }
         put_default(arg, out);
     }

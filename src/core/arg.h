@@ -27,6 +27,9 @@ enum arg_flag {
     ARG_OR_NEXT = 4,   /* required, unless the argument behind it in the table is given */
     ARG_STRICT = 8,    /* objects inside: refuses fields that are not in their table */
     ARG_ANY_CASE = 16, /* choices: capital letters count as small ones */
+    ARG_ONE_BESIDE =
+        32, /* an ARG_OBJECTS: the fields of its one item may stand beside it, in its place */
+    ARG_UNLISTED = 64, /* is left out of a list of tools that has to be short */
 };
 
 /* What an argument's value is to the outside. Policy, questions, proposed rules and the log go by this and never by the
@@ -62,6 +65,7 @@ enum arg_use {
 
 struct arg {
     const char *name;
+    const char *alias; /* another name that callers give it, see arg_adapt; NULL: none */
     enum arg_type type;
     unsigned flags;
     unsigned use; /* enum arg_use */
@@ -91,6 +95,12 @@ struct arg_table {
  * `missing`, `type`, `range`, `unknown`. */
 int arg_decode(const struct arg_table *table, bool strict, yyjson_val *object, void *out,
                struct err *err);
+/* Brings arguments as models write them into the form of the table, before anything looks at them: other names
+ * (`file_path`), an array or object as the text of one, the fields of a single item without the list around it; an
+ * empty text in base64 is none. Where nothing has to be changed *doc stays, else it is a new one. Two names of one
+ * argument with different values are an error. */
+int arg_adapt(const struct arg_table *table, yyjson_doc **doc, yyjson_val **object,
+              struct err *err);
 /* Writes the fields of `in` that are set, strings byte for byte. */
 void arg_encode(const struct arg_table *table, const void *in, struct json_out *j);
 
@@ -113,6 +123,8 @@ const struct arg *arg_in_base64(const struct arg_table *table, const struct arg 
 /* As JSON Schema calls it. */
 const char *arg_type_name(const struct arg *arg);
 void arg_schema(const struct arg_table *table, struct json_out *j);
+/* The same in fewer words, for lists that a model reads with each of its turns. */
+void arg_schema_short(const struct arg_table *table, struct json_out *j);
 /* One line an argument, for `--help`. */
 void arg_help(const struct arg_table *table, struct buf *out);
 

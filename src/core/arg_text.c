@@ -260,10 +260,13 @@ static void schema_bounds(const struct arg *arg, struct json_out *j)
     }
 }
 
-/* To whoever reads a schema, an argument with a substitute is simply required. */
+/* To whoever reads a schema, a path that can be given in base64 too is simply required. Of two ways to say the same
+ * neither is: `anyOf` would tell it, and model providers refuse a list of tools that has it there. */
 static bool is_required_in_schema(const struct arg *arg)
 {
-    return arg->flags & (ARG_REQUIRED | ARG_OR_NEXT);
+    if (arg->flags & ARG_OR_NEXT)
+        return arg[1].use & ARG_BASE64;
+    return arg->flags & ARG_REQUIRED && !(arg->flags & ARG_ONE_BESIDE);
 }
 
 static bool has_default(const struct arg *arg)
@@ -274,9 +277,17 @@ static bool has_default(const struct arg *arg)
            arg->type == ARG_CHOICE;
 }
 
-static void schema_default(const struct arg *arg, struct json_out *j)
+/* How a schema is written. */
+struct schema {
+    struct json_out *j;
+    bool brief;      /* for a model: without what it does not need to know */
+    bool by_aliases; /* names as models write them */
+};
+
+static void schema_default(const struct schema *s, const struct arg *arg)
 {
-    if (!has_default(arg))
+    struct json_out *j = s->j;
+    if (!has_default(arg) || (s->brief && arg->type != ARG_INT && arg->def == 0))
         return;
     if (arg->type == ARG_INT)
         jo_kint(j, "default", arg->def);
@@ -286,64 +297,92 @@ static void schema_default(const struct arg *arg, struct json_out *j)
         jo_ktext(j, "default", arg->choices[arg->def]);
 }
 
-static void schema_object(const struct arg_table *table, const char *doc, bool open,
-                          struct json_out *j);
+static void schema_object(const struct schema *s, const struct arg_table *table, const char *doc,
+                          bool open);
 
 /* As deep as our own tables are. */
-static void schema_value(const struct arg *arg, struct json_out *j)
+static void schema_value(const struct schema *s, const struct arg *arg)
 {
+    struct json_out *j = s->j;
+    struct arg_table inner = {arg->items, arg->n_items, 0};
     if (arg->type == ARG_OBJECT && arg->items) {
-        schema_object(&(struct arg_table){arg->items, arg->n_items, 0}, arg->doc,
-                      !(arg->flags & ARG_STRICT), j);
+        schema_object(s, &inner, arg->doc, !(arg->flags & ARG_STRICT));
         return;
     }
     jo_open(j, '{');
     jo_ktext(j, "type", arg_type_name(arg));
     if (arg->doc)
         jo_ktext(j, "description", arg->doc);
-    schema_bounds(arg, j);
-    schema_default(arg, j);
+    if (!s->brief || arg->type == ARG_CHOICE)
+        schema_bounds(arg, j);
+    schema_default(s, arg);
     if (is_array(arg))
         jo_key(j, "items");
     if (arg->type == ARG_OBJECTS)
-        arg_schema(&(struct arg_table){arg->items, arg->n_items, 0}, j);
+        schema_object(&(struct schema){j, s->brief, s->brief}, &inner, NULL, false);
     else if (arg->type == ARG_LIST)
-        schema_value(arg->items, j);
+        schema_value(s, arg->items);
     jo_close(j, '}');
 }
 
-static void schema_object(const struct arg_table *table, const char *doc, bool open,
-                          struct json_out *j)
+static void schema_properties(const struct schema *s, const struct arg_table *table)
 {
-    bool any_required = false;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct arg *arg = &table->args[i];
+        if (s->brief && arg->flags & ARG_UNLISTED)
+            continue;
+        if (arg->flags & ARG_ONE_BESIDE)
+            schema_properties(&(struct schema){s->j, s->brief, true},
+                              &(struct arg_table){arg->items, arg->n_items, 0});
+        jo_key(s->j, s->by_aliases && arg->alias ? arg->alias : arg->name);
+        schema_value(s, arg);
+    }
+}
+
+static void schema_required(const struct schema *s, const struct arg_table *table)
+{
+    bool any = false;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct arg *arg = &table->args[i];
+        if (!is_required_in_schema(arg))
+            continue;
+        if (!any) {
+            jo_key(s->j, "required");
+            jo_open(s->j, '[');
+        }
+        any = true;
+        jo_text(s->j, s->by_aliases && arg->alias ? arg->alias : arg->name);
+    }
+    if (any)
+        jo_close(s->j, ']');
+}
+
+static void schema_object(const struct schema *s, const struct arg_table *table, const char *doc,
+                          bool open)
+{
+    struct json_out *j = s->j;
     jo_open(j, '{');
     jo_ktext(j, "type", "object");
     if (doc)
         jo_ktext(j, "description", doc);
     jo_key(j, "properties");
     jo_open(j, '{');
-    for (size_t i = 0; i < table->count; i++) {
-        any_required |= is_required_in_schema(&table->args[i]);
-        jo_key(j, table->args[i].name);
-        schema_value(&table->args[i], j);
-    }
+    schema_properties(s, table);
     jo_close(j, '}');
-    if (any_required) {
-        jo_key(j, "required");
-        jo_open(j, '[');
-        for (size_t i = 0; i < table->count; i++) {
-            if (is_required_in_schema(&table->args[i]))
-                jo_text(j, table->args[i].name);
-        }
-        jo_close(j, ']');
-    }
-    jo_kbool(j, "additionalProperties", open);
+    schema_required(s, table);
+    if (!s->brief)
+        jo_kbool(j, "additionalProperties", open);
     jo_close(j, '}');
 }
 
 void arg_schema(const struct arg_table *table, struct json_out *j)
 {
-    schema_object(table, NULL, false, j);
+    schema_object(&(struct schema){.j = j}, table, NULL, false);
+}
+
+void arg_schema_short(const struct arg_table *table, struct json_out *j)
+{
+    schema_object(&(struct schema){.j = j, .brief = true}, table, NULL, false);
 }
 
 void arg_help(const struct arg_table *table, struct buf *out)

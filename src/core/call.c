@@ -89,6 +89,21 @@ size_t call_body_bytes(const struct call *call)
     return call->as_text ? call->text.bytes : call->reply_body.len;
 }
 
+size_t call_plain_room(const struct call *call, const char *argument, int64_t asked)
+{
+    yyjson_val *given = yyjson_obj_get(call->arguments, argument);
+    if (!given || yyjson_is_null(given))
+        return call->plain_max;
+    return (uint64_t)asked < call->plain_most ? (size_t)asked : call->plain_most;
+}
+
+int call_adapt_arguments(struct call *call, struct err *err)
+{
+    if (!call->dialect->adapts)
+        return 0;
+    return arg_adapt(&call->tool->args, &call->doc, &call->arguments, err);
+}
+
 bool call_may_write_git(const struct call *call)
 {
     const struct verdict *v = &call->verdict;

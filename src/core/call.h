@@ -130,6 +130,9 @@ struct call {
     bool reply_lost;       /* the gate had no memory for a part of it */
     bool as_text;          /* the reply's body is wanted as JSON text, made while it comes in */
     struct json_text text; /* where it then goes */
+    size_t
+        plain_max; /* its answer is text for a model (tool->show) of about so many bytes; 0: it is fields */
+    size_t plain_most; /* the same where its arguments ask for more */
 
     struct command *command; /* of a tool that runs programs */
     bool pass_on;            /* its output is only handed to `output`, and it may take its time */
@@ -167,6 +170,10 @@ yyjson_val *call_given(const struct call *call, const struct arg *arg);
 
 /* About how large the answer can get, known once the call is prepared. */
 size_t call_expected_bytes(const struct call *call);
+/* How much content a plain answer may have: what the argument asks for, as far as it may, or what is usual. */
+size_t call_plain_room(const struct call *call, const char *argument, int64_t asked);
+/* Brings its arguments into the form of its tool's table, where its dialect wants that. */
+int call_adapt_arguments(struct call *call, struct err *err);
 /* Whether its command may write to git directories: by a rule, or because someone was asked about just that. */
 bool call_may_write_git(const struct call *call);
 /* What the sandbox enforced: "none" where there was none and so nothing ran. */

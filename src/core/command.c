@@ -69,6 +69,19 @@ void command_renew(struct command **command, size_t max_output)
     command_free(old);
 }
 
+void command_fit_output(struct command *command)
+{
+    struct output *out = &command->streams[STREAM_STDOUT];
+    struct output *err = &command->streams[STREAM_STDERR];
+    size_t max = command->max_both;
+    if (max == 0)
+        return;
+    size_t n_err = err->head.len + err->tail.len;
+    size_t for_out = n_err < max / 2 ? max - n_err : max / 2;
+    output_shrink(out, for_out);
+    output_shrink(err, max - (out->head.len + out->tail.len));
+}
+
 static int add_command_string(struct buf *strings, struct str s)
 {
     if (s.n && memchr(s.p, '\0', s.n))

@@ -101,6 +101,7 @@ struct command {
     struct str cwd;      /* absolute, in the cell */
     const char *beneath; /* it has to lie in this folder */
     size_t max_output;   /* kept of each stream */
+    size_t max_both;     /* kept of both together; 0: as much as of each */
     bool less_time;      /* than it asked for, by a rule */
     const char *budget;  /* the verdict's rule that leaves it still less; NULL: none */
     struct buf
@@ -136,6 +137,8 @@ struct command *command_new(size_t max_output);
 void command_free(struct command *command);
 /* Makes one that is prepared again from the start. How far it had come stays: its layers, and what it has tried. */
 void command_renew(struct command **command, size_t max_output);
+/* It prints nothing more: keeps of both streams together what max_both says, the shorter one whole where it is short. */
+void command_fit_output(struct command *command);
 /* -1: there are too many bytes of them for one call, or a NUL in one. */
 int command_add_arg(struct command *command, struct str arg);
 /* `kind` and `path` together name it; what is too long is cut, with a mark. One that is there already is not added

@@ -11,6 +11,7 @@ struct dialect {
     const char *name;
     bool strict; /* refuses arguments that are not in the table */
     bool text;   /* an answer is one string, not an object */
+    bool adapts; /* takes arguments as models write them, see arg_adapt */
     /* Opens what stands around a tool's fields, and closes it. */
     void (*open)(const struct call *call, struct json_out *j);
     void (*close)(const struct call *call, struct json_out *j);
@@ -22,7 +23,8 @@ struct dialect {
     void (*result_schema)(const struct tool *tool, struct json_out *j);
     /* The answer of a call that failed. */
     void (*fail)(const struct call *call, const struct err *err, struct json_out *j);
-    const char *instructions; /* what a model should know of all the tools together */
+    const char *instructions;       /* what a model should know of all the tools together */
+    const char *plain_instructions; /* the same where answers are plain text; NULL: as above */
 };
 
 #endif

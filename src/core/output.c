@@ -78,15 +78,50 @@ void output_add(struct output *o, struct str bytes)
     move_tail(o, rest);
 }
 
+static size_t held(const struct output *o)
+{
+    return o->head.len + o->tail.len;
+}
+
+static void add_tail(const struct output *o, size_t skip, struct buf *out)
+{
+    size_t start = o->tail_start + skip;
+    size_t size = o->tail.len;
+    if (start < size)
+        buf_add(out, o->tail.data + start, size - start);
+    size_t again = start < size ? 0 : start - size;
+    if (again < o->tail_start)
+        buf_add(out, o->tail.data + again, o->tail_start - again);
+}
+
+void output_shrink(struct output *o, size_t cap)
+{
+    size_t kept = held(o);
+    BUF_AT_END struct buf whole = BUF_INIT(kept);
+    if (kept <= cap)
+        return;
+    spill_held(o);
+    buf_add(&whole, o->head.data, o->head.len);
+    add_tail(o, 0, &whole);
+    struct buf head = BUF_INIT(cap - cap / 2);
+    struct buf tail = BUF_INIT(cap / 2);
+    if (whole.failed || buf_add(&head, whole.data, head.max) < 0 ||
+        buf_add(&tail, whole.data + kept - tail.max, tail.max) < 0) {
+        /* No memory: it stays as long as it is. */
+        buf_done(&head);
+        buf_done(&tail);
+        return;
+    }
+    output_done(o);
+    o->head = head;
+    o->tail = tail;
+    o->tail_start = 0;
+}
+
 void output_end(struct output *o)
 {
     if (o->spill && spill_used(o->spill))
         spill_held(o);
-}
-
-static size_t held(const struct output *o)
-{
-    return o->head.len + o->tail.len;
 }
 
 bool output_truncated(const struct output *o)
@@ -126,17 +161,6 @@ static size_t tail_skip(const struct output *o)
     while (skip < 3 && skip < o->tail.len && ((unsigned char)tail_byte(o, skip) & 0xc0) == 0x80)
         skip++;
     return skip;
-}
-
-static void add_tail(const struct output *o, size_t skip, struct buf *out)
-{
-    size_t start = o->tail_start + skip;
-    size_t size = o->tail.len;
-    if (start < size)
-        buf_add(out, o->tail.data + start, size - start);
-    size_t again = start < size ? 0 : start - size;
-    if (again < o->tail_start)
-        buf_add(out, o->tail.data + again, o->tail_start - again);
 }
 
 /* The text with bytes as they are. */

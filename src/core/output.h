@@ -29,6 +29,9 @@ void output_add(struct output *o, struct str bytes);
  * called for both before spill_finish. */
 void output_end(struct output *o);
 
+/* Keeps no more than `cap` bytes: what is then left out is in the spill. After the last addition, before output_end. */
+void output_shrink(struct output *o, size_t cap);
+
 /* Whether something is left out of the text. */
 bool output_truncated(const struct output *o);
 /* The text as a caller gets it: all of it, or its beginning, a line that says how many bytes are left out, and its

@@ -234,7 +234,10 @@ static int read_call(struct call *call, struct err *err)
         return -1;
     if (call->tool->args.size > sizeof call->args)
         return err_set(err, ERR_INTERNAL, "arguments of `%s` do not fit a call", call->tool->name);
-    return arg_decode(&call->tool->args, call->dialect->strict, call->arguments, &call->args, err);
+    return call_adapt_arguments(call, err) < 0
+               ? -1
+               : arg_decode(&call->tool->args, call->dialect->strict, call->arguments, &call->args,
+                            err);
 }
 
 static int check_new_call(struct call *call, struct err *err)

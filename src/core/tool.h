@@ -39,6 +39,7 @@ enum tool_flag {
     /* Works on all that lies beneath its paths; where it takes an ARG_DEEP, only if that is true. */
     TOOL_TREE = 4,
     TOOL_LISTS = 8, /* tells what lies directly in the folder that it is given */
+    TOOL_LONG = 16, /* an argument says how much of a long result is wanted */
 };
 
 struct tool {
@@ -62,6 +63,10 @@ struct tool {
     int (*judge)(const struct call *call, struct err *err);
     /* Writes the fields of the dialect's answer. May still fail. */
     int (*shape)(const struct call *call, struct json_out *j, struct err *err);
+    /* The same as text for a model, where call->plain_max asks for that. NULL: there is none. */
+    int (*show)(const struct call *call, struct buf *out, struct err *err);
+    /* The media type of an image that the reply's body is, to be shown as one; NULL: it is none. */
+    const char *(*image)(const struct call *call);
 };
 
 #endif

@@ -1,6 +1,7 @@
 #include "dialect/mcp.h"
 
 #include <stdio.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "base/reserve.h"
@@ -12,6 +13,12 @@
 /* A longer result is not repeated as text. */
 #define TWICE_MAX (256u << 10)
 #define FAILURE_MAX (64u << 10)
+/* Bytes of an answer as text. Most clients cut what is longer than 20,000 to 50,000, one what is longer than 8,000. */
+#define PLAIN_MAX ((size_t)20000)
+#define PLAIN_MOST 100000
+#define PLAIN_CLINE ((size_t)7500)
+/* Beside it: what stands around the content, and lines that one more byte would make too long. */
+#define PLAIN_ROOM ((size_t)256 << 10)
 /* Of what a command prints, in one notification. */
 #define PROGRESS_MAX ((size_t)4 << 10)
 
@@ -48,7 +55,7 @@ void mcp_write_pong(const char *id_json, struct buf *out)
 }
 
 void mcp_write_initialized(const char *id_json, const char *version, const struct dialect *dialect,
-                           struct buf *out)
+                           bool structured, struct buf *out)
 {
     struct json_out j = {.out = out};
     open_message(&j, id_json, "result");
@@ -61,7 +68,8 @@ void mcp_write_initialized(const char *id_json, const char *version, const struc
     jo_ktext(&j, "title", "Sandgate");
     jo_ktext(&j, "version", SANDGATE_VERSION);
     jo_close(&j, '}');
-    jo_ktext(&j, "instructions", dialect->instructions);
+    bool plain = !structured && dialect->plain_instructions;
+    jo_ktext(&j, "instructions", plain ? dialect->plain_instructions : dialect->instructions);
     close_message(&j);
 }
 
@@ -82,6 +90,13 @@ static void write_annotations(const struct tool *tool, struct json_out *j)
 static void write_output_schema(const struct tool *tool, const struct dialect *dialect,
                                 struct json_out *j)
 {
+    if (dialect->text)
+        return;
+    jo_key(j, "outputSchema");
+    if (dialect->result_schema) {
+        dialect->result_schema(tool, j);
+        return;
+    }
     size_t own = tool->result.count;
     size_t added = dialect->added.count;
     FREE_AT_END struct arg *args = mem_grow(NULL, own + added, sizeof *args);
@@ -93,8 +108,17 @@ static void write_output_schema(const struct tool *tool, const struct dialect *d
     arg_schema(&table, j);
 }
 
+/* One client lets more through where a tool says that it is needed. */
+static void write_long_result(struct json_out *j)
+{
+    jo_key(j, "_meta");
+    jo_open(j, '{');
+    jo_kint(j, "anthropic/maxResultSizeChars", PLAIN_MOST);
+    jo_close(j, '}');
+}
+
 void mcp_write_tools(const char *id_json, const struct dialect *dialect,
-                     const struct tool *const *tools, struct buf *out)
+                     const struct tool *const *tools, bool structured, struct buf *out)
 {
     struct json_out j = {.out = out};
     open_message(&j, id_json, "result");
@@ -107,14 +131,15 @@ void mcp_write_tools(const char *id_json, const struct dialect *dialect,
         jo_ktext(&j, "title", t->title);
         jo_ktext(&j, "description", t->description);
         jo_key(&j, "inputSchema");
-        arg_schema(&t->args, &j);
-        if (!dialect->text)
-            jo_key(&j, "outputSchema");
-        if (dialect->result_schema)
-            dialect->result_schema(t, &j);
-        else if (!dialect->text)
+        if (structured)
+            arg_schema(&t->args, &j);
+        else
+            arg_schema_short(&t->args, &j);
+        if (structured)
             write_output_schema(t, dialect, &j);
         write_annotations(t, &j);
+        if (!structured && t->flags & TOOL_LONG)
+            write_long_result(&j);
         jo_close(&j, '}');
     }
     jo_close(&j, ']');
@@ -136,6 +161,24 @@ static void close_text(struct json_out *j)
     jo_close(j, ']');
 }
 
+static void add_plain_failure(const struct call *call, struct buf *text)
+{
+    const struct err *err = &call->err;
+    bool missing = err->code == ERR_NOT_FOUND || err->code == ERR_NOT_A_DIRECTORY;
+    buf_addf(text, "%s: %s", err_row(err->code)->name, err->message);
+    if (missing && call->has_path && !call->command)
+        buf_add_text(text, "; list_files shows what is there");
+    if (call->approval_id[0])
+        buf_addf(text, " (question %s)", call->approval_id);
+    if (err->retry_after_ms > 0)
+        buf_addf(text, "; try again in %lld ms", (long long)err->retry_after_ms);
+    if (!call->command || !call->command->after.not_taken || !call->tool->show)
+        return;
+    struct err ignored;
+    buf_add_text(text, "\n");
+    call->tool->show(call, text, &ignored);
+}
+
 static void write_mcp_failure(const char *id_json, const struct call *call, struct buf *out)
 {
     /* The one error that the protocol wants as its own: the model never saw such a tool. */
@@ -149,13 +192,16 @@ static void write_mcp_failure(const char *id_json, const struct call *call, stru
     size_t share = out->max / RESULT_SHARE;
     BUF_AT_END struct buf text = BUF_INIT(share > FAILURE_MAX ? share : FAILURE_MAX);
     struct json_out inner = {.out = &text};
-    call->dialect->fail(call, &call->err, &inner);
+    if (call->plain_max)
+        add_plain_failure(call, &text);
+    else
+        call->dialect->fail(call, &call->err, &inner);
     struct json_out j = {.out = out};
     open_message(&j, id_json, "result");
     open_text(&j);
     if (text.failed)
         jo_text(&j, call->err.message);
-    else if (call->dialect->text)
+    else if (call->dialect->text && !call->plain_max)
         jo_raw(&j, buf_str(&text));
     else
         jo_str(&j, buf_str(&text));
@@ -213,6 +259,59 @@ static int write_structure(const char *id_json, struct call *call, struct json_o
     return 0;
 }
 
+void mcp_want_plain(struct call *call, const char *client)
+{
+    bool short_one = client && strcasecmp(client, "cline") == 0;
+    if (!call->dialect->plain_instructions)
+        return;
+    call->plain_max = short_one ? PLAIN_CLINE : PLAIN_MAX;
+    call->plain_most = short_one ? PLAIN_CLINE : PLAIN_MOST;
+}
+
+static void write_image(const struct call *call, const char *type, struct json_out *j)
+{
+    jo_open(j, '{');
+    jo_ktext(j, "type", "image");
+    jo_key(j, "data");
+    jo_base64(j, buf_str(&call->reply_body));
+    jo_ktext(j, "mimeType", type);
+    jo_close(j, '}');
+}
+
+static int write_plain(const char *id_json, struct call *call, struct json_out *j)
+{
+    BUF_AT_END struct buf text = BUF_INIT(PLAIN_MOST + PLAIN_ROOM);
+    const char *image = call->tool->image ? call->tool->image(call) : NULL;
+    if (call->tool->show(call, &text, &call->err) < 0) {
+        call->failed = true;
+        return -1;
+    }
+    if (text.failed) {
+        call_fail_answer(call, text.no_memory, text.max);
+        return -1;
+    }
+    open_message(j, id_json, "result");
+    open_text(j);
+    jo_str(j, buf_str(&text));
+    jo_close(j, '}');
+    if (image)
+        write_image(call, image, j);
+    jo_close(j, ']');
+    close_message(j);
+    return 0;
+}
+
+static int write_mcp_success(const char *id_json, struct call *call, bool structure,
+                             struct json_out *j)
+{
+    if (call->failed)
+        return -1;
+    if (call->plain_max && call->tool->show)
+        return write_plain(id_json, call, j);
+    return structure && !call->dialect->text ? write_structure(id_json, call, j)
+                                             : write_mcp_text(id_json, call, j);
+}
+
 bool mcp_has_structure(const char *version)
 {
     return strcmp(version, "2025-06-18") >= 0;
@@ -222,8 +321,7 @@ void mcp_write_result(const char *id_json, struct call *call, bool structure, st
 {
     struct json_out j = {.out = out};
     size_t mark = out->len;
-    int r = structure && !call->dialect->text ? write_structure(id_json, call, &j)
-                                              : write_mcp_text(id_json, call, &j);
+    int r = write_mcp_success(id_json, call, structure, &j);
     if (r == 0 && !out->failed)
         return;
     if (!call->failed)

@@ -28,6 +28,7 @@ struct mcp_message {
     char *progress_json; /* tools/call: the token to tell its progress with; NULL: nobody asked */
     char *cancel_json;   /* cancelled: the id of the request it is about, as JSON text */
     const char *version; /* initialize: the revision to answer with */
+    char *client;        /* initialize: the name that the client gives itself; NULL: none */
 };
 
 struct mcp_error {
@@ -44,15 +45,18 @@ int mcp_fail(struct mcp_error *error, enum mcp_code code, const char *fmt, ...) 
 
 /* All of these write one message without a line's end. `id_json` NULL: null. */
 void mcp_write_error(const char *id_json, const struct mcp_error *error, struct buf *out);
+/* `structured`: answers are objects, for programs; else text for a model. */
 void mcp_write_initialized(const char *id_json, const char *version, const struct dialect *dialect,
-                           struct buf *out);
+                           bool structured, struct buf *out);
 void mcp_write_pong(const char *id_json, struct buf *out);
 /* `tools` is NULL-ended. */
 void mcp_write_tools(const char *id_json, const struct dialect *dialect,
-                     const struct tool *const *tools, struct buf *out);
+                     const struct tool *const *tools, bool structured, struct buf *out);
 /* Whether a revision has structuredContent. */
 bool mcp_has_structure(const char *version);
-/* The answer of a finished call. Its result stands in it twice, as an object and as text; a long one only as
+/* Before a call is submitted: its answer is to be text for a model, sized for this client (NULL: not known). */
+void mcp_want_plain(struct call *call, const char *client);
+/* The answer of a finished call. Where text is wanted, one block of it, or with an image two. Else its result stands in it twice, as an object and as text; a long one only as
  * an object. `structure`: the client knows objects, else it gets the text alone. */
 void mcp_write_result(const char *id_json, struct call *call, bool structure, struct buf *out);
 

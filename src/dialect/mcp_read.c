@@ -8,6 +8,8 @@
 /* Newest first: a client that asks for one we do not know is offered that. */
 static const char *const versions[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
 
+#define CLIENT_NAME_MAX 256
+
 struct method {
     const char *name;
     enum mcp_method method;
@@ -31,7 +33,8 @@ void mcp_message_done(struct mcp_message *m)
     request_done(&m->request);
     free(m->progress_json);
     free(m->cancel_json);
-    m->progress_json = m->cancel_json = NULL;
+    free(m->client);
+    m->progress_json = m->cancel_json = m->client = NULL;
 }
 
 static int read_initialize(yyjson_val *params, struct mcp_message *ret, struct mcp_error *error)
@@ -44,6 +47,9 @@ static int read_initialize(yyjson_val *params, struct mcp_message *ret, struct m
         if (str_is(json_str(version), versions[i]))
             ret->version = versions[i];
     }
+    yyjson_val *name = yyjson_obj_get(yyjson_obj_get(params, "clientInfo"), "name");
+    if (yyjson_is_str(name) && yyjson_get_len(name) <= CLIENT_NAME_MAX)
+        ret->client = mem_copy(yyjson_get_str(name), yyjson_get_len(name));
     return 0;
 }
 

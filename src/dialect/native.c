@@ -92,6 +92,7 @@ const struct dialect dialect_native = {
     .id = DIALECT_NATIVE,
     .name = "native",
     .strict = true,
+    .adapts = true,
     .open = open_native_answer,
     .close = close_native_answer,
     .open_alone = open_result,
@@ -110,4 +111,12 @@ const struct dialect dialect_native = {
         "PRECONDITION_FAILED: the file has changed, read it again. TOO_LARGE, OUTPUT_LIMIT: do it in "
         "smaller parts. INTERRUPTED: a write may have happened or not, look first. With `retryable` "
         "true the same call may succeed later.",
+    .plain_instructions =
+        "These tools work on one folder, the workspace. Paths are relative to it; nothing outside can "
+        "be reached, also not through symbolic links. Of a long result a part is shown: its first and "
+        "last line say so, and how to get the rest.\n"
+        "A failed call is answered `CODE: what to do`. PATH_OUTSIDE_WORKSPACE, "
+        "SYMLINK_OUTSIDE_WORKSPACE, PERMISSION_DENIED, READ_ONLY, POLICY_DENIED, APPROVAL_DENIED: "
+        "not allowed here, do not try other ways to the same thing. INTERRUPTED: a write may have "
+        "happened or not, look first.",
 };

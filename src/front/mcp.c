@@ -7,17 +7,20 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "core/registry.h"
 #include "front/front.h"
 #include "front/live.h"
 #include "front/longlived.h"
 
-#define OPTIONS (OPTIONS_DIALECT | OPTIONS_PLACE | OPTIONS_IDENTITY)
+#define OPTIONS (OPTIONS_DIALECT | OPTIONS_PLACE | OPTIONS_IDENTITY | OPTIONS_MCP)
 
 struct mcp {
     struct keeper_listener listener; /* first */
     struct gate *gate;
     struct lines *lines;
     bool initialized;
+    const struct options *options;
+    char *client;   /* its name; NULL: not said */
     bool structure; /* the client's revision has structuredContent */
     bool printed;   /* commands have, in this turn */
 };
@@ -99,6 +102,39 @@ static void tell_progress_asked(struct keeper_listener *self, const struct appro
     }
 }
 
+/* In a list of names with commas between them. */
+static bool is_in_list(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',') {
+        if (strcspn(at, ",") == n && memcmp(at, name, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* By the options of this server; rules say more. */
+static bool server_offers(const struct options *o, const struct tool *tool)
+{
+    if (o->read_only && tool->capabilities & ~(unsigned)CAP_FS_READ)
+        return false;
+    return !o->tools || is_in_list(o->tools, tool->name) ||
+           (tool->alias && is_in_list(o->tools, tool->alias));
+}
+
+static void refuse_if_not_offered(const struct mcp *m, struct call *call)
+{
+    struct err ignored;
+    const struct tool *tool = registry_find(call->dialect->id,
+                                            (struct str){call->name, strlen(call->name)}, &ignored);
+    if (!tool || server_offers(m->options, tool))
+        return;
+    call->failed = true;
+    err_set(&call->err, ERR_UNKNOWN_TOOL,
+            "there is no tool `%.60s` here: the server was started with %s", call->name,
+            m->options->read_only ? "--read-only" : "--tools");
+}
+
 static void submit_mcp_call(struct mcp *m, struct mcp_message *message)
 {
     struct request *request = &message->request;
@@ -114,6 +150,9 @@ static void submit_mcp_call(struct mcp *m, struct mcp_message *message)
     call->name = TAKE_PTR(request->name);
     call->doc = TAKE_PTR(request->doc);
     call->arguments = request->arguments;
+    if (!m->options->structured)
+        mcp_want_plain(call, m->client);
+    refuse_if_not_offered(m, call);
     call->front = p;
     call->answer = finish_mcp_call;
     if (p->progress_json)
@@ -150,7 +189,13 @@ static void write_tools(const struct mcp *m, const char *id_json, struct buf *ou
     const struct gate *gate = m->gate;
     const struct tool **tools = keeper_offered(
         gate->keeper, session_workplace(gate->session)->config, gate->dialect->id, gate->agent);
-    mcp_write_tools(id_json, gate->dialect, tools, out);
+    size_t n = 0;
+    for (size_t i = 0; tools[i]; i++) {
+        if (server_offers(m->options, tools[i]))
+            tools[n++] = tools[i];
+    }
+    tools[n] = NULL;
+    mcp_write_tools(id_json, gate->dialect, tools, m->options->structured, out);
     free(tools);
 }
 
@@ -163,7 +208,8 @@ static void answer_mcp_request(struct mcp *m, const struct mcp_message *message)
         return;
     if (message->method == MCP_INITIALIZE) {
         m->structure = mcp_has_structure(message->version);
-        mcp_write_initialized(id_json, message->version, m->gate->dialect, out);
+        mcp_write_initialized(id_json, message->version, m->gate->dialect, m->options->structured,
+                              out);
     } else if (message->method == MCP_TOOLS_LIST)
         write_tools(m, id_json, out);
     else
@@ -198,6 +244,7 @@ static void take_mcp_line(void *self, struct str line)
         break;
     case MCP_INITIALIZE:
         m->initialized = true;
+        m->client = TAKE_PTR(message.client);
         answer_mcp_request(m, &message);
         break;
     case MCP_TOOLS_LIST:
@@ -233,13 +280,20 @@ static void leave_mcp(void *self)
     keeper_unlisten(m->gate->keeper, &m->listener);
 }
 
+static void free_mcp(void *self)
+{
+    struct mcp *m = self;
+    free(m->client);
+    free(m);
+}
+
 static const struct lines_user mcp_user = {
     .leave = leave_mcp,
     .take = take_mcp_line,
     .too_long = refuse_mcp_long_line,
     .no_room = refuse_mcp_no_room,
     .before_send = flush_mcp_progress,
-    .free = free,
+    .free = free_mcp,
     .copies = 2,
 };
 
@@ -247,9 +301,9 @@ static struct lines *start_mcp(struct gate *gate, struct line_sessions *sessions
                                int in_fd, int out_fd, void (*ended)(void *arg), void *arg)
 {
     (void)sessions;
-    (void)how;
     struct mcp *m = mem_zero(sizeof *m);
     m->gate = gate;
+    m->options = how;
     m->listener.asked = tell_progress_asked;
     keeper_listen(gate->keeper, &m->listener);
     m->lines = lines_start(gate, &mcp_user, m, in_fd, out_fd, ended, arg);
@@ -282,7 +336,17 @@ static int serve_mcp_session(const struct options *o, struct gate_options *go)
     if (r <= 0)
         return front_usage_error(&err);
     front_use_session(go, &named);
-    return longlived_run(go, &named, NULL, start_mcp, NULL);
+    return longlived_run(go, &named, NULL, start_mcp, o);
+}
+
+/* A name that is written wrong would be a tool that is missing. */
+static int check_offered(const struct options *o, const struct dialect *dialect, struct err *err)
+{
+    for (const char *at = o->tools; at && *at; at += strcspn(at, ","), at += *at == ',') {
+        if (!registry_find(dialect->id, (struct str){at, strcspn(at, ",")}, err))
+            return -1;
+    }
+    return 0;
 }
 
 int front_mcp(int argc, char *const *argv)
@@ -295,8 +359,9 @@ int front_mcp(int argc, char *const *argv)
         return front_usage_error(&err);
     if (o.help)
         return help_mcp();
-    if (front_gate_options(&o, &go, &state_path, &err) < 0)
+    if (front_gate_options(&o, &go, &state_path, &err) < 0 ||
+        check_offered(&o, go.dialect, &err) < 0)
         return front_usage_error(&err);
     go.mcp = true;
-    return o.session ? serve_mcp_session(&o, &go) : longlived_run(&go, NULL, NULL, start_mcp, NULL);
+    return o.session ? serve_mcp_session(&o, &go) : longlived_run(&go, NULL, NULL, start_mcp, &o);
 }

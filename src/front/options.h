@@ -25,6 +25,7 @@ enum option_set {
     OPTIONS_AGENTS = 1 << 17, /* --agents --sessions */
     OPTIONS_NAMES = 1 << 18,  /* --names */
     OPTIONS_FILE = 1 << 19,   /* --config alone */
+    OPTIONS_MCP = 1 << 20,    /* --structured --tools --read-only */
 };
 
 struct options {
@@ -41,6 +42,9 @@ struct options {
     const char *sessions;
     const char *run;
     const char *config;
+    const char *tools;
+    bool structured;
+    bool read_only;
     bool json;
     bool help;
     bool for_session;

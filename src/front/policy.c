@@ -142,9 +142,12 @@ static int read_explained_call(struct gate *gate, const struct options *o, struc
     call->arguments = yyjson_doc_get_root(call->doc);
     call->tool = registry_find(gate->dialect->id, (struct str){o->words[1], strlen(o->words[1])},
                                &unknown);
-    return call->tool ? arg_decode(&call->tool->args, call->dialect->strict, call->arguments,
-                                   &call->args, err)
-                      : 0;
+    if (!call->tool)
+        return 0;
+    return call_adapt_arguments(call, err) < 0
+               ? -1
+               : arg_decode(&call->tool->args, call->dialect->strict, call->arguments, &call->args,
+                            err);
 }
 
 static void stop_waiting(uv_timer_t *timer)

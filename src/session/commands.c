@@ -145,6 +145,7 @@ static void release_running(struct running *r, struct command *command)
 {
     if (r->owner && r->owner->groups.limits)
         limits_leave(r->owner->groups.limits, TAKE_PTR(r->group));
+    command_fit_output(command);
     if (!r->spill)
         return;
     for (size_t i = 0; i < STREAMS; i++)

@@ -1,5 +1,8 @@
+#include <inttypes.h>
+
 #include "core/call.h"
 #include "tools/all.h"
+#include "tools/show.h"
 #include "tools/file.h"
 
 struct args {
@@ -10,13 +13,15 @@ struct args {
 
 static const struct arg args[] = {
     {.name = "path",
+     .alias = "file_path",
      .type = ARG_STRING,
      .flags = ARG_OR_NEXT,
      .use = ARG_WRITES,
      .offset = offsetof(struct args, path),
-     .doc = "File, link or folder to delete, relative to the workspace."},
+     .doc = "File or folder to delete."},
     {.name = "path_b64",
      .type = ARG_STRING,
+     .flags = ARG_UNLISTED,
      .use = ARG_WRITES | ARG_BASE64,
      .offset = offsetof(struct args, path_b64),
      .doc = "Base64 of the path, in place of `path`, for names that are not UTF-8."},
@@ -66,12 +71,23 @@ static int shape_native_delete(const struct call *call, struct json_out *j, stru
     return 0;
 }
 
+static int show_native_delete(const struct call *call, struct buf *out, struct err *err)
+{
+    (void)err;
+    const struct op_delete_reply *r = &call->reply.delete;
+    buf_addf(out, "deleted %s ", file_type_names[r->type]);
+    show_call_path(call, out);
+    if (r->count > 1)
+        buf_addf(out, " and all in it, %" PRId64 " in all", r->count);
+    return 0;
+}
+
 const struct tool native_delete = {
     .dialect = DIALECT_NATIVE,
     .name = "delete",
     .title = "Delete",
-    .description = "Deletes a file, a link (never what it points to) or an empty folder of the "
-                   "workspace; with recursive also a folder and all that is in it.",
+    .description =
+        "Deletes a file, a link (never what it points to) or an empty folder; with recursive a folder and all in it.",
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_WRITE,
@@ -79,4 +95,5 @@ const struct tool native_delete = {
     .runner = RUN_WORKER,
     .prepare = prepare_native_delete,
     .shape = shape_native_delete,
+    .show = show_native_delete,
 };

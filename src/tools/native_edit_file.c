@@ -2,6 +2,7 @@
 #include "core/call.h"
 #include "tools/all.h"
 #include "tools/file.h"
+#include "tools/show.h"
 
 #define EDITS_MAX 1000
 
@@ -21,46 +22,51 @@ struct edit {
 
 static const struct arg edit_fields[] = {
     {.name = "old_text",
+     .alias = "old_string",
      .type = ARG_STRING,
      .flags = ARG_REQUIRED | ARG_CONTENT,
      .offset = offsetof(struct edit, old_text),
-     .doc = "The exact text to replace, with enough around it to occur only once."},
+     .doc = "Exact text to replace; must occur once."},
     {.name = "new_text",
+     .alias = "new_string",
      .type = ARG_STRING,
      .flags = ARG_REQUIRED | ARG_CONTENT,
      .offset = offsetof(struct edit, new_text),
      .doc = "What takes its place."},
     {.name = "all",
+     .alias = "replace_all",
      .type = ARG_BOOL,
      .offset = offsetof(struct edit, all),
-     .doc = "Replace every place where the text occurs."},
+     .doc = "Replace every occurrence."},
 };
 
 static const struct arg args[] = {
     {.name = "path",
+     .alias = "file_path",
      .type = ARG_STRING,
      .flags = ARG_OR_NEXT,
      .use = ARG_READS | ARG_WRITES,
      .offset = offsetof(struct args, path),
-     .doc = "File to change, relative to the workspace."},
+     .doc = "File to change."},
     {.name = "path_b64",
      .type = ARG_STRING,
+     .flags = ARG_UNLISTED,
      .use = ARG_READS | ARG_WRITES | ARG_BASE64,
      .offset = offsetof(struct args, path_b64),
      .doc = "Base64 of the path, in place of `path`, for names that are not UTF-8."},
     {.name = "edits",
      .type = ARG_OBJECTS,
-     .flags = ARG_REQUIRED | ARG_STRICT,
+     .flags = ARG_REQUIRED | ARG_STRICT | ARG_ONE_BESIDE,
      .offset = offsetof(struct args, edits),
      .min = 1,
      .max = EDITS_MAX,
      .items = edit_fields,
      .n_items = ARRAY_LEN(edit_fields),
-     .doc = "Replacements, made one after the other; all of them or none."},
+     .doc = "Several of these at once, made in order."},
     {.name = "if_match_sha256",
      .type = ARG_SHA256,
      .offset = offsetof(struct args, if_match),
-     .doc = "Change the file only if its SHA-256 still is this one."},
+     .doc = "Only if this is still its SHA-256."},
     {.name = "dry_run",
      .type = ARG_BOOL,
      .use = ARG_NARROWS,
@@ -108,18 +114,24 @@ static const struct arg result[] = {
     {.name = "dry_run", .type = ARG_BOOL, .flags = ARG_REQUIRED},
 };
 
+static int show_native_edit_file(const struct call *call, struct buf *out, struct err *err)
+{
+    (void)err;
+    show_change(call, ((const struct args *)(const void *)&call->args)->dry_run, out);
+    return 0;
+}
+
 const struct tool native_edit_file = {
     .dialect = DIALECT_NATIVE,
     .name = "edit_file",
     .title = "Edit a file",
     .description =
-        "Replaces exact text in a file of the workspace and returns the difference. Each "
-        "old_text must occur exactly once, unless all is true. Line ends, encoding and "
-        "everything else in the file stay as they are; either all edits are made or none.",
+        "Replaces exact text in a file and returns the difference. Give old_string and new_string, or several in edits: all are made or none. Everything else in the file stays as it is, line ends too.",
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ | CAP_FS_WRITE,
     .runner = RUN_WORKER,
     .prepare = prepare_native_edit_file,
     .shape = shape_native_edit_file,
+    .show = show_native_edit_file,
 };

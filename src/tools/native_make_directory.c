@@ -1,5 +1,6 @@
 #include "core/call.h"
 #include "tools/all.h"
+#include "tools/show.h"
 
 struct args {
     struct str path;
@@ -8,13 +9,15 @@ struct args {
 
 static const struct arg args[] = {
     {.name = "path",
+     .alias = "file_path",
      .type = ARG_STRING,
      .flags = ARG_OR_NEXT,
      .use = ARG_WRITES,
      .offset = offsetof(struct args, path),
-     .doc = "Folder to make, relative to the workspace; missing ones above it are made too."},
+     .doc = "Folder to make."},
     {.name = "path_b64",
      .type = ARG_STRING,
+     .flags = ARG_UNLISTED,
      .use = ARG_WRITES | ARG_BASE64,
      .offset = offsetof(struct args, path_b64),
      .doc = "Base64 of the path, in place of `path`, for names that are not UTF-8."},
@@ -46,13 +49,20 @@ static int shape_native_directory(const struct call *call, struct json_out *j, s
     return 0;
 }
 
+static int show_native_directory(const struct call *call, struct buf *out, struct err *err)
+{
+    (void)err;
+    buf_add_text(out, call->reply.mkdir.created ? "created folder " : "is there already: folder ");
+    show_call_path(call, out);
+    return 0;
+}
+
 const struct tool native_make_directory = {
     .dialect = DIALECT_NATIVE,
     .name = "make_directory",
     .title = "Make a folder",
     .description =
-        "Makes a folder of the workspace and those above it that are missing. It is no error "
-        "when the folder is there already.",
+        "Makes a folder and those above it that are missing. It is no error when it is there already.",
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_WRITE,
@@ -60,4 +70,5 @@ const struct tool native_make_directory = {
     .runner = RUN_WORKER,
     .prepare = prepare_native_directory,
     .shape = shape_native_directory,
+    .show = show_native_directory,
 };

@@ -1,5 +1,6 @@
 #include "core/call.h"
 #include "tools/all.h"
+#include "tools/show.h"
 #include "tools/file.h"
 
 struct args {
@@ -12,17 +13,20 @@ struct args {
 
 static const struct arg args[] = {
     {.name = "from",
+     .alias = "source",
      .type = ARG_STRING,
      .flags = ARG_OR_NEXT,
      .use = ARG_READS | ARG_WRITES,
      .offset = offsetof(struct args, from),
-     .doc = "File or folder to move, relative to the workspace."},
+     .doc = "File or folder to move."},
     {.name = "from_b64",
      .type = ARG_STRING,
+     .flags = ARG_UNLISTED,
      .use = ARG_READS | ARG_WRITES | ARG_BASE64,
      .offset = offsetof(struct args, from_b64),
      .doc = "Base64 of that path, in place of `from`, for names that are not UTF-8."},
     {.name = "to",
+     .alias = "destination",
      .type = ARG_STRING,
      .flags = ARG_OR_NEXT,
      .use = ARG_WRITES,
@@ -30,6 +34,7 @@ static const struct arg args[] = {
      .doc = "Its new path; missing folders are made."},
     {.name = "to_b64",
      .type = ARG_STRING,
+     .flags = ARG_UNLISTED,
      .use = ARG_WRITES | ARG_BASE64,
      .offset = offsetof(struct args, to_b64),
      .doc = "Base64 of that path, in place of `to`."},
@@ -98,13 +103,25 @@ static int shape_native_move(const struct call *call, struct json_out *j, struct
     return 0;
 }
 
+static int show_native_move(const struct call *call, struct buf *out, struct err *err)
+{
+    (void)err;
+    const struct op_move_reply *r = &call->reply.move;
+    buf_addf(out, "moved %s ", file_type_names[r->type]);
+    show_call_path(call, out);
+    buf_add_text(out, " to ");
+    show_path(call->request.move.to, out);
+    if (r->replaced)
+        buf_add_text(out, ", replacing what was there");
+    return 0;
+}
+
 const struct tool native_move = {
     .dialect = DIALECT_NATIVE,
     .name = "move",
     .title = "Move or rename",
     .description =
-        "Moves or renames a file or folder of the workspace in one step. What is at the new "
-        "path already is kept and the call fails, unless overwrite is true.",
+        "Moves or renames a file or folder in one step. What is at the new path is kept and the call fails, unless overwrite is true.",
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ | CAP_FS_WRITE,
@@ -112,4 +129,5 @@ const struct tool native_move = {
     .runner = RUN_WORKER,
     .prepare = prepare_native_move,
     .shape = shape_native_move,
+    .show = show_native_move,
 };

@@ -1,7 +1,10 @@
+#include <inttypes.h>
+
 #include "base/utf8.h"
 #include "core/call.h"
 #include "core/spill.h"
 #include "tools/all.h"
+#include "tools/show.h"
 
 /* Read in the gate, between other calls: larger pages would let those wait. */
 #define PAGE_MAX (1 << 20)
@@ -27,11 +30,11 @@ static const struct arg args[] = {
      .offset = offsetof(struct args, stream),
      .choices = stream_names,
      .def = STREAM_STDOUT,
-     .doc = "Which of the two to read."},
+     .doc = "Which of the two."},
     {.name = "offset",
      .type = ARG_INT,
      .offset = offsetof(struct args, offset),
-     .doc = "How many bytes to leave out at the beginning."},
+     .doc = "Bytes to leave out at the beginning."},
     {.name = "max_bytes",
      .type = ARG_INT,
      .offset = offsetof(struct args, max_bytes),
@@ -71,9 +74,11 @@ static int prepare_native_read_output(struct call *call, struct err *err)
     struct spill_page *page = &call->reply.output;
     struct buf *content = &call->reply_body;
     buf_done(content);
-    buf_init(content, (size_t)a->max_bytes);
+    size_t max = call->plain_max ? show_room(call, "max_bytes", a->max_bytes)
+                                 : (size_t)a->max_bytes;
+    buf_init(content, max);
     if (spill_read(call->workplace->spills, a->output_id, (enum stream)a->stream, a->offset,
-                   (size_t)a->max_bytes, content, page, err) < 0)
+                   max, content, page, err) < 0)
         return -1;
     /* A character that goes on behind the page belongs to the next one; nobody is told to read on for half a
      * character that a command has printed so far. */
@@ -100,18 +105,34 @@ static int shape_native_read_output(const struct call *call, struct json_out *j,
     return 0;
 }
 
+static int show_native_read_output(const struct call *call, struct buf *out, struct err *err)
+{
+    (void)err;
+    const struct args *a = (const void *)&call->args;
+    const struct spill_page *page = &call->reply.output;
+    int64_t next = a->offset + (int64_t)call->reply_body.len;
+    BUF_AT_END struct buf note = BUF_INIT(300);
+    buf_addf(&note, "%s: bytes %" PRId64 " to %" PRId64 " of %" PRId64, stream_names[a->stream],
+             a->offset, next, page->total);
+    if (next < page->kept)
+        buf_addf(&note, "; go on with offset %" PRId64, next);
+    else if (!page->complete)
+        buf_add_text(&note, page->running ? "; the command still runs" : "; no more is kept");
+    show_between(buf_str(&note), buf_str(&call->reply_body), out);
+    return 0;
+}
+
 const struct tool native_read_output = {
     .dialect = DIALECT_NATIVE,
     .name = "read_output",
     .title = "Read a command's output",
     .description =
-        "Reads what a command printed when its answer showed only the beginning and the end of it "
-        "(truncated, with an output_id). Returns up to max_bytes from offset on; while truncated "
-        "is true, go on with next_offset. Only the latest long outputs are kept: for one that is "
-        "gone, run the command again with its output redirected into a file.",
+        "Reads what a command printed when its answer showed only the beginning and the end. Only the latest long outputs are kept: for one that is gone, run the command again with its output redirected into a file.",
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
+    .flags = TOOL_LONG,
     .runner = RUN_BUILTIN,
     .prepare = prepare_native_read_output,
     .shape = shape_native_read_output,
+    .show = show_native_read_output,
 };

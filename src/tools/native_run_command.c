@@ -1,11 +1,14 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/call.h"
 #include "tools/all.h"
 #include "tools/run.h"
+#include "tools/show.h"
 
 #define NOT_FOUND_STATUS 127
+#define HINT_MAX 1000
 
 struct args {
     struct str command;
@@ -28,7 +31,7 @@ static const struct arg args[] = {
      .flags = ARG_OR_NEXT,
      .use = ARG_SHELL,
      .offset = offsetof(struct args, command),
-     .doc = "A command line for bash, with all that bash understands."},
+     .doc = "A command line for bash."},
     {.name = "argv",
      .type = ARG_LIST,
      .use = ARG_ARGV,
@@ -36,23 +39,23 @@ static const struct arg args[] = {
      .items = &word,
      .min = 1,
      .max = 4096,
-     .doc = "In place of `command`: one program and its arguments, without a shell."},
+     .doc = "In place of `command`: a program and its arguments, without a shell."},
     {.name = "cwd",
      .type = ARG_STRING,
      .use = ARG_FOLDER,
      .offset = offsetof(struct args, cwd),
-     .doc = "Working directory, relative to the workspace."},
+     .doc = "Working directory."},
     {.name = "env",
      .type = ARG_OBJECT,
      .use = ARG_ENV,
      .offset = offsetof(struct args, env),
-     .doc = "Environment variables for it: names and their texts."},
+     .doc = "More environment variables."},
     {.name = "stdin",
      .type = ARG_STRING,
      .flags = ARG_CONTENT,
      .use = ARG_INPUT,
      .offset = offsetof(struct args, input),
-     .doc = "What it reads from its standard input; without, there is nothing to read."},
+     .doc = "Its standard input; without, it is empty."},
     {.name = "timeout_ms",
      .type = ARG_INT,
      .offset = offsetof(struct args, timeout_ms),
@@ -66,23 +69,21 @@ static const struct arg args[] = {
      .max = 1000000,
      .def = 100000,
      .doc =
-         "Bytes kept of standard output, and as many of standard error; of more, the first and the "
-         "last part, and `read_output` has the rest."},
+         "Bytes kept of each of its two outputs; of more, the first and the last part, and `read_output` has the rest."},
     {.name = "network",
      .type = ARG_LIST,
+     .flags = ARG_UNLISTED,
      .offset = offsetof(struct args, network),
      .items = &domain,
      .max = 64,
      .doc =
-         "Domains it has to reach. None can be granted yet: it has a loopback of its own, nothing "
-         "else."},
+         "Domains it has to reach. None can be granted yet: it has a loopback of its own, nothing else."},
     {.name = "git",
      .type = ARG_BOOL,
      .use = ARG_GIT,
      .offset = offsetof(struct args, git),
-     .doc = "Whether it may write to git directories, which are read-only otherwise: for commit, "
-            "checkout, merge, fetch and the like. Has to be approved. Configuration and hooks stay "
-            "as they are."},
+     .doc =
+         "It has to write to git directories, which are read-only otherwise: commit, checkout, merge, fetch. Has to be approved."},
 };
 
 static const struct arg violation_fields[] = {
@@ -172,8 +173,11 @@ static int prepare_native_run_command(struct call *call, struct err *err)
             "workspace already");
         return err_reason(err, "no_network");
     }
-    if (run_prepare(call, a->cwd, a->max_output, a->timeout_ms, err) < 0)
+    int64_t max = call->plain_max ? (int64_t)show_room(call, "max_output", a->max_output)
+                                  : a->max_output;
+    if (run_prepare(call, a->cwd, max, a->timeout_ms, err) < 0)
         return -1;
+    call->command->max_both = call->plain_max ? (size_t)max : 0;
     call->command->input = a->input;
     if (a->command.p)
         command_use_shell(call->command, a->command);
@@ -184,18 +188,24 @@ static int prepare_native_run_command(struct call *call, struct err *err)
     return run_check_size(call, err);
 }
 
+#define SIGNAL_NAME_MAX 32
+static void signal_name(const struct command *command, char name[SIGNAL_NAME_MAX])
+{
+    const char *abbreviation = sigabbrev_np((int)command->signal);
+    if (abbreviation)
+        snprintf(name, SIGNAL_NAME_MAX, "SIG%s", abbreviation);
+    else /* a real-time signal */
+        snprintf(name, SIGNAL_NAME_MAX, "SIG%lld", (long long)command->signal);
+}
+
 static void write_signal(const struct command *command, struct json_out *j)
 {
+    char name[SIGNAL_NAME_MAX];
     if (command->exit_code != ARG_ABSENT) {
         jo_kint(j, "exit_code", command->exit_code);
         return;
     }
-    char name[32];
-    const char *abbreviation = sigabbrev_np((int)command->signal);
-    if (abbreviation)
-        snprintf(name, sizeof name, "SIG%s", abbreviation);
-    else /* a real-time signal */
-        snprintf(name, sizeof name, "SIG%lld", (long long)command->signal);
+    signal_name(command, name);
     jo_ktext(j, "signal", name);
 }
 
@@ -216,63 +226,65 @@ static bool said_denied(const struct command *command)
     return text->len && memmem(text->data, text->len, words, sizeof words - 1);
 }
 
-static void write_less_time(const char *rule, struct json_out *j)
-{
-    char hint[RUN_WORDS_MAX + 64];
-    snprintf(hint, sizeof hint, "it did not end in the time that %s allows", rule);
-    jo_ktext(j, "hint", hint);
-}
-
-static void write_command_hint(const struct call *call, struct json_out *j)
+/* What the caller can do about how it ended; empty: nothing. */
+static void command_hint(const struct call *call, struct buf *hint)
 {
     const struct command *command = call->command;
     char words[RUN_WORDS_MAX];
     if (run_limit_words(call, words))
-        jo_ktext(j, "hint", words);
+        buf_add_text(hint, words);
     else if (command->ended_by == COMMAND_TIMEOUT && run_duration_rule(call, words))
-        write_less_time(words, j);
+        buf_addf(hint, "it did not end in the time that %s allows", words);
     else if (command->ended_by == COMMAND_TIMEOUT)
-        jo_ktext(j, "hint", "it did not end in time; `timeout_ms` gives it longer");
+        buf_add_text(hint, "it did not end in time; `timeout_ms` gives it longer");
     else if (command->git_refused)
-        jo_ktext(j, "hint",
-                 "nothing of what it wrote to the git directory was taken over, because of what "
-                 "`violations` names");
+        buf_add_text(
+            hint, "nothing of what it wrote to the git directory was taken over, because of what "
+                  "`violations` names");
     else if (has_kind(command, "quarantined:") && command->layers.len)
-        jo_ktext(
-            j, "hint",
+        buf_add_text(
+            hint,
             "files that programs of the user would obey were moved out of the workspace (see "
             "`violations`). If git brought them (checkout, merge, pull, stash), it takes them for "
             "deleted now: commit by naming files, not with `git commit -a` or `git add -A`, and "
             "ask the user to run `git restore PATH`, or `sandgate quarantine restore`");
     else if (has_kind(command, "quarantined:"))
-        jo_ktext(j, "hint",
-                 "files that programs of the user would obey were moved out of the workspace (see "
-                 "`violations`). Do not make them again: the user can look at them with `sandgate "
-                 "quarantine list` and put them back with `sandgate quarantine restore`");
+        buf_add_text(
+            hint, "files that programs of the user would obey were moved out of the workspace (see "
+                  "`violations`). Do not make them again: the user can look at them with `sandgate "
+                  "quarantine list` and put them back with `sandgate quarantine restore`");
     else if (command_violations_unshown(command))
-        jo_ktext(j, "hint",
-                 "there are more violations than `violations` names; the gravest stand first, and "
-                 "the audit record has the others");
+        buf_add_text(
+            hint, "there are more violations than `violations` names; the gravest stand first, and "
+                  "the audit record has the others");
     else if (command->output_id[0])
-        jo_ktext(j, "hint", "what was left out can be read in parts with read_output");
+        buf_add_text(hint, "what was left out can be read in parts with read_output");
     else if (command->exit_code == NOT_FOUND_STATUS)
-        jo_ktext(
-            j, "hint",
+        buf_add_text(
+            hint,
             "a program was not found. The sandbox shows the system's programs; one in a home folder "
             "(nvm, rustup, pyenv, …) is made visible by the operator with commands.show and "
             "commands.path");
     else if (command->exit_code != 0 && command->layers.len && said_denied(command))
-        jo_ktext(
-            j, "hint",
+        buf_add_text(
+            hint,
             "git opens every tracked or new file, and files with the names of secrets "
             "(files.secret) are closed here: name the files that are meant (`git add PATH`, `git "
             "diff -- PATH`, `git stash push -- PATH`), or ask the user to do it or to except the "
             "name (`!NAME` in files.secret)");
     else if (command->exit_code != 0 && command_violations_have(&command->violations, "ptrace"))
-        jo_ktext(
-            j, "hint",
+        buf_add_text(
+            hint,
             "nothing can be traced in the sandbox: debuggers and strace do not work, and programs "
             "built with AddressSanitizer need ASAN_OPTIONS=detect_leaks=0");
+}
+
+static void write_command_hint(const struct call *call, struct json_out *j)
+{
+    BUF_AT_END struct buf hint = BUF_INIT(HINT_MAX);
+    command_hint(call, &hint);
+    if (hint.len)
+        jo_kstr(j, "hint", buf_str(&hint));
 }
 
 static void write_violation(const char *what, int64_t count, struct json_out *j)
@@ -340,18 +352,101 @@ static int shape_native_run_command(const struct call *call, struct json_out *j,
     return 0;
 }
 
+/* --- as text */
+
+static void show_end(const struct command *command, struct buf *out)
+{
+    char name[SIGNAL_NAME_MAX];
+    signal_name(command, name);
+    if (command->exit_code != ARG_ABSENT)
+        buf_addf(out, "exit %" PRId64, command->exit_code);
+    else
+        buf_addf(out, "killed by %s", name);
+    if (command->ended_by == COMMAND_TIMEOUT)
+        buf_add_text(out, ", timed out");
+    else if (command->ended_by != COMMAND_EXIT && command->ended_by != COMMAND_SIGNAL)
+        buf_addf(out, ", %s", command_end_names[command->ended_by]);
+}
+
+static void show_violations(const struct command *command, struct buf *out)
+{
+    int64_t more = command_violations_unshown(command);
+    size_t n = command->violations.count;
+    if (n == 0)
+        return;
+    buf_add_text(out, "the sandbox refused: ");
+    for (size_t i = 0; i < n && i < COMMAND_VIOLATIONS_SHOWN; i++) {
+        const struct command_violation *v = &command->violations.list[i];
+        buf_addf(out, "%s%s", i ? ", " : "", v->what);
+        if (v->count > 1)
+            buf_addf(out, " (%" PRId64 " times)", v->count);
+    }
+    if (more)
+        buf_addf(out, ", %" PRId64 " more", more);
+    buf_add_char(out, '\n');
+}
+
+/* What was cut is said before and behind the output. */
+static void show_command_cut(const struct command *command, struct buf *note)
+{
+    show_end(command, note);
+    buf_add_text(note, "; output cut: ");
+    for (size_t i = 0; i < STREAMS; i++)
+        if (output_truncated(&command->streams[i]))
+            buf_addf(note, "%s has %" PRId64 " bytes, ", stream_names[i],
+                     command->streams[i].total);
+    if (command->output_id[0])
+        buf_addf(note, "the rest: read_output with output_id %s", command->output_id);
+    else
+        buf_add_text(note, "the rest is not kept");
+}
+
+static void show_printed(const struct call *call, struct buf *text)
+{
+    const struct command *command = call->command;
+    output_text(&command->streams[STREAM_STDOUT], text);
+    run_end_line(text);
+    if (command->streams[STREAM_STDERR].total) {
+        buf_add_text(text, "--- stderr\n");
+        output_text(&command->streams[STREAM_STDERR], text);
+        run_end_line(text);
+    }
+}
+
+static int show_native_run_command(const struct call *call, struct buf *out, struct err *err)
+{
+    (void)err;
+    const struct command *command = call->command;
+    BUF_AT_END struct buf text = BUF_INIT(out->max);
+    BUF_AT_END struct buf note = BUF_INIT(HINT_MAX);
+    BUF_AT_END struct buf hint = BUF_INIT(HINT_MAX);
+    bool cut = run_truncated(call);
+    if (cut)
+        show_command_cut(command, &note);
+    show_printed(call, &text);
+    show_violations(command, &text);
+    command_hint(call, &hint);
+    if (hint.len && !(cut && command->output_id[0] && command->exit_code == 0))
+        buf_addf(&text, "hint: %s\n", buf_text(&hint));
+    buf_fail_as(out, &text);
+    show_between(buf_str(&note), buf_str(&text), out);
+    if (!cut)
+        show_end(command, out);
+    return 0;
+}
+
 const struct tool native_run_command = {
     .dialect = DIALECT_NATIVE,
     .name = "run_command",
     .title = "Run a command",
     .description =
-        "Runs a command line with bash, or one program with its arguments, in the workspace. It sees the "
-        "workspace and the system's programs, has its own /tmp and home, and no network but a loopback of "
-        "its own. Everything it started ends with it.",
+        "Runs a command line with bash, or one program, in the workspace: `command` or `argv` is required. It sees the workspace and the system's programs, has its own /tmp and home, and no network. Everything it started ends with it.",
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_COMMAND | CAP_FS_READ | CAP_FS_WRITE,
+    .flags = TOOL_LONG,
     .runner = RUN_COMMAND,
     .prepare = prepare_native_run_command,
     .shape = shape_native_run_command,
+    .show = show_native_run_command,
 };

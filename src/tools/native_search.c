@@ -1,7 +1,10 @@
+#include <inttypes.h>
+
 #include "base/utf8.h"
 #include "core/call.h"
 #include "tools/all.h"
 #include "tools/search.h"
+#include "tools/show.h"
 
 struct args {
     struct str pattern;
@@ -26,47 +29,47 @@ static const struct arg args[] = {
      .flags = ARG_REQUIRED,
      .offset = offsetof(struct args, pattern),
      .max = SEARCH_PATTERN_MAX,
-     .doc = "Regular expression to look for in each line, in Rust's syntax: fn \\w+\\(, "
-            "^import .*react, (?i)todo|fixme. Linear time; no look-around, no back-references."},
+     .doc =
+         "Regular expression for one line, in Rust's syntax; no look-around, no back-references."},
     {.name = "path",
+     .alias = "file_path",
      .type = ARG_STRING,
      .use = ARG_READS,
      .offset = offsetof(struct args, path),
-     .doc = "Folder or file to search, relative to the workspace; the workspace itself when left "
-            "out."},
+     .doc = "Folder or file; default: the workspace."},
     {.name = "path_b64",
      .type = ARG_STRING,
+     .flags = ARG_UNLISTED,
      .use = ARG_READS | ARG_BASE64,
      .offset = offsetof(struct args, path_b64),
      .doc = "Base64 of the path, in place of `path`, for names that are not UTF-8."},
     {.name = "literal",
      .type = ARG_BOOL,
      .offset = offsetof(struct args, literal),
-     .doc = "The pattern is plain text: every character means itself."},
+     .doc = "The pattern is plain text."},
     {.name = "ignore_case",
      .type = ARG_BOOL,
      .offset = offsetof(struct args, ignore_case),
      .doc = "Capital and small letters are the same."},
     {.name = "word",
      .type = ARG_BOOL,
+     .flags = ARG_UNLISTED,
      .offset = offsetof(struct args, word),
-     .doc = "Only whole words: no letter, digit or underscore beside the match."},
+     .doc = "Only whole words."},
     {.name = "include",
      .type = ARG_STRING,
      .offset = offsetof(struct args, include),
      .max = 1024,
-     .doc = "Only files that match this glob: *.c for names at any depth, src/**/*.{ts,tsx} for "
-            "paths seen from the folder."},
+     .doc = "Only files that match: *.c at any depth, src/**/*.{ts,tsx} seen from the folder."},
     {.name = "exclude",
      .type = ARG_STRING,
      .offset = offsetof(struct args, exclude),
      .max = 1024,
-     .doc = "Leave out files that match this glob, and folders with all that is in them: "
-            "{dist,*.min.js}."},
+     .doc = "Leave out files that match, and folders with all in them: {dist,*.min.js}."},
     {.name = "hidden",
      .type = ARG_BOOL,
      .offset = offsetof(struct args, hidden),
-     .doc = "Also search names that begin with a dot."},
+     .doc = "Also names that begin with a dot."},
     {.name = "ignore",
      .type = ARG_BOOL,
      .offset = offsetof(struct args, ignore),
@@ -88,13 +91,12 @@ static const struct arg args[] = {
      .min = 1,
      .max = 10000,
      .def = 100,
-     .doc = "Most matching lines to return, or files where mode asks for them."},
+     .doc = "Most matching lines, or files."},
     {.name = "mode",
      .type = ARG_CHOICE,
      .offset = offsetof(struct args, mode),
      .choices = search_mode_names,
-     .doc = "lines: each line that matches. files: only the files that have one. count: those "
-            "files, and how many of their lines match."},
+     .doc = "lines; only the files that match; or count: those files with how many lines match."},
 };
 
 static const struct arg line_of_text = {.name = "line", .type = ARG_STRING};
@@ -285,22 +287,37 @@ static int shape_native_search(const struct call *call, struct json_out *j, stru
     return 0;
 }
 
+static int show_native_search(const struct call *call, struct buf *out, struct err *err)
+{
+    (void)err;
+    const struct args *a = (const void *)&call->args;
+    const struct op_search_reply *r = &call->reply.search;
+    BUF_AT_END struct buf text = BUF_INIT(out->max);
+    BUF_AT_END struct buf note = BUF_INIT(500);
+    /* A match takes about 100 bytes. */
+    size_t room = show_room(call, "max_results", 100 * a->max_results);
+    int64_t shown = search_show(call, room, &text);
+    if (shown < r->matches || r->truncated)
+        buf_addf(&note, "cut after %" PRId64 " matches: %s", shown,
+                 hints[shown < r->matches ? SEARCH_CUT_SIZE : search_cut(call)]);
+    if (r->matches == 0)
+        buf_addf(&text, "no matches in %" PRId64 " files", r->files);
+    show_between(buf_str(&note), buf_str(&text), out);
+    return 0;
+}
+
 const struct tool native_search = {
     .dialect = DIALECT_NATIVE,
     .name = "search",
     .title = "Search in files",
     .description =
-        "Searches the contents of the workspace's text files, or of one folder or file, line by "
-        "line for a regular expression (with literal: for plain text). Each match comes with its "
-        "path, line number, column and text, and with before and after the lines around it, each "
-        "once. What .gitignore and .ignore files name, hidden and binary files, .git and "
-        "node_modules are left out. To find where to look in a large workspace use mode files or "
-        "count first, then narrow with path and include.",
+        "Searches text files line by line. What .gitignore and .ignore files name, hidden and binary files, .git and node_modules are left out. In a large workspace look first with mode files or count, then narrow with path and include.",
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ,
-    .flags = TOOL_TREE,
+    .flags = TOOL_TREE | TOOL_LONG,
     .runner = RUN_WORKER,
     .prepare = prepare_native_search,
     .shape = shape_native_search,
+    .show = show_native_search,
 };

@@ -26,6 +26,15 @@ static int shape_native_time_now(const struct call *call, struct json_out *j, st
     return 0;
 }
 
+static int show_native_time_now(const struct call *call, struct buf *out, struct err *err)
+{
+    (void)err;
+    char text[CLOCK_TEXT_MAX];
+    clock_format_utc(call->reply.time_ms, text);
+    buf_add_text(out, text);
+    return 0;
+}
+
 const struct tool native_time_now = {
     .dialect = DIALECT_NATIVE,
     .name = "time.now",
@@ -36,4 +45,5 @@ const struct tool native_time_now = {
     .runner = RUN_BUILTIN,
     .prepare = prepare_native_time_now,
     .shape = shape_native_time_now,
+    .show = show_native_time_now,
 };

@@ -1,6 +1,7 @@
 #include "base/mem.h"
 #include "core/call.h"
 #include "tools/all.h"
+#include "tools/show.h"
 #include "tools/file.h"
 
 struct args {
@@ -12,13 +13,15 @@ struct args {
 
 static const struct arg args[] = {
     {.name = "path",
+     .alias = "file_path",
      .type = ARG_STRING,
      .flags = ARG_OR_NEXT,
      .use = ARG_READS | ARG_WRITES,
      .offset = offsetof(struct args, path),
-     .doc = "File with YAML front matter, relative to the workspace."},
+     .doc = "File with YAML front matter."},
     {.name = "path_b64",
      .type = ARG_STRING,
+     .flags = ARG_UNLISTED,
      .use = ARG_READS | ARG_WRITES | ARG_BASE64,
      .offset = offsetof(struct args, path_b64),
      .doc = "Base64 of the path, in place of `path`, for names that are not UTF-8."},
@@ -30,8 +33,9 @@ static const struct arg args[] = {
             "{\"merge\": {key: value}} or {\"remove\": true}."},
     {.name = "if_match_sha256",
      .type = ARG_SHA256,
+     .flags = ARG_UNLISTED,
      .offset = offsetof(struct args, if_match),
-     .doc = "Change the file only if its SHA-256 still is this one."},
+     .doc = "Only if this is still its SHA-256."},
 };
 
 static const struct arg result[] = {
@@ -64,17 +68,24 @@ static int shape_native_frontmatter(const struct call *call, struct json_out *j,
     return 0;
 }
 
+static int show_native_frontmatter(const struct call *call, struct buf *out, struct err *err)
+{
+    (void)err;
+    show_change(call, false, out);
+    return 0;
+}
+
 const struct tool native_update_frontmatter = {
     .dialect = DIALECT_NATIVE,
     .name = "update_frontmatter",
     .title = "Update front matter",
     .description =
-        "Changes keys of the YAML front matter of a file and leaves every other byte of it as "
-        "it is, comments and order included.",
+        "Changes keys of a file's YAML front matter; every other byte stays as it is, comments and order included.",
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ | CAP_FS_WRITE,
     .runner = RUN_WORKER,
     .prepare = prepare_native_frontmatter,
     .shape = shape_native_frontmatter,
+    .show = show_native_frontmatter,
 };

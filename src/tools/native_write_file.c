@@ -1,6 +1,7 @@
 #include "base/base64.h"
 #include "core/call.h"
 #include "tools/all.h"
+#include "tools/show.h"
 
 enum { UTF8, BASE64 };
 static const char *const encodings[] = {"utf8", "base64", NULL};
@@ -17,13 +18,15 @@ struct args {
 
 static const struct arg args[] = {
     {.name = "path",
+     .alias = "file_path",
      .type = ARG_STRING,
      .flags = ARG_OR_NEXT,
      .use = ARG_WRITES,
      .offset = offsetof(struct args, path),
-     .doc = "File to write, relative to the workspace; missing folders are made."},
+     .doc = "File to write; missing folders are made."},
     {.name = "path_b64",
      .type = ARG_STRING,
+     .flags = ARG_UNLISTED,
      .use = ARG_WRITES | ARG_BASE64,
      .offset = offsetof(struct args, path_b64),
      .doc = "Base64 of the path, in place of `path`, for names that are not UTF-8."},
@@ -31,9 +34,10 @@ static const struct arg args[] = {
      .type = ARG_STRING,
      .flags = ARG_REQUIRED | ARG_CONTENT,
      .offset = offsetof(struct args, content),
-     .doc = "What the file is to contain."},
+     .doc = "The whole new content."},
     {.name = "encoding",
      .type = ARG_CHOICE,
+     .flags = ARG_UNLISTED,
      .use = ARG_NARROWS,
      .offset = offsetof(struct args, encoding),
      .choices = encodings,
@@ -42,14 +46,15 @@ static const struct arg args[] = {
     {.name = "if_match_sha256",
      .type = ARG_SHA256,
      .offset = offsetof(struct args, if_match),
-     .doc = "Write only if the file's SHA-256 still is this one."},
+     .doc = "Only if this is still its SHA-256."},
     {.name = "append",
      .type = ARG_BOOL,
      .use = ARG_NARROWS,
      .offset = offsetof(struct args, append),
-     .doc = "Add to the end instead of replacing."},
+     .doc = "Add to the end instead."},
     {.name = "create_only",
      .type = ARG_BOOL,
+     .flags = ARG_UNLISTED,
      .use = ARG_NARROWS,
      .offset = offsetof(struct args, create_only),
      .doc = "Fail if the file exists."},
@@ -113,18 +118,29 @@ static int shape_native_write_file(const struct call *call, struct json_out *j, 
     return 0;
 }
 
+static int show_native_write_file(const struct call *call, struct buf *out, struct err *err)
+{
+    (void)err;
+    const struct args *a = (const void *)&call->args;
+    buf_add_text(out, call->reply.write.created ? "created "
+                      : a->append               ? "added to "
+                                                : "replaced ");
+    show_call_path(call, out);
+    buf_addf(out, ", %zu bytes", call->request_body.n);
+    return 0;
+}
+
 const struct tool native_write_file = {
     .dialect = DIALECT_NATIVE,
     .name = "write_file",
     .title = "Write a file",
     .description =
-        "Writes a file of the workspace, making missing folders. The file is replaced as a whole: "
-        "it holds either the old or the new content, never half. Give if_match_sha256 from an "
-        "earlier read to be refused when the file has changed since.",
+        "Writes a file as a whole: it holds either the old or the new content, never half.",
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_WRITE,
     .runner = RUN_WORKER,
     .prepare = prepare_native_write_file,
     .shape = shape_native_write_file,
+    .show = show_native_write_file,
 };

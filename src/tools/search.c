@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "tools/file.h"
+#include "tools/show.h"
 
 /* Both marks around a line, each with the longest number. */
 #define MARKS_MAX 80
@@ -161,4 +162,65 @@ void search_write_context(const struct search_walk *walk, bool once, struct json
     jo_open(j, '[');
     write_after(walk, once, j);
     jo_close(j, ']');
+}
+
+/* A line, behind its file's path where it is the file's first. */
+static void show_found(const struct search_walk *walk, const struct found *line, int64_t before,
+                       struct buf *out)
+{
+    bool apart = before && line->number > before + 1 && (walk->before || walk->after);
+    if (before == 0) {
+        buf_add_text(out, out->len ? "\n" : "");
+        show_path(buf_str(&walk->path), out);
+        buf_add_char(out, '\n');
+    }
+    if (apart)
+        buf_add_text(out, "--\n");
+    buf_addf(out, "%" PRId64 "%c", line->number, line->kind == FOUND_MATCH ? ':' : '-');
+    search_add_line(out, line);
+    buf_add_char(out, '\n');
+}
+
+static int64_t show_lines(struct search_walk *walk, size_t room, struct buf *out)
+{
+    struct found found;
+    int64_t shown = 0;
+    int64_t before = 0;
+    while (found_next(&walk->rest, &found) > 0) {
+        size_t mark = out->len;
+        if (found.kind == FOUND_FILE) {
+            enter_file(walk, &found);
+            before = 0;
+            continue;
+        }
+        show_found(walk, &found, before, out);
+        if (out->len > room && mark) {
+            buf_cut(out, mark);
+            break;
+        }
+        before = found.number;
+        shown += found.kind == FOUND_MATCH;
+    }
+    return shown;
+}
+
+int64_t search_show(const struct call *call, size_t room, struct buf *out)
+{
+    SEARCH_AT_END struct search_walk walk = search_begin(call);
+    int64_t mode = call->request.search.mode;
+    if (mode == SEARCH_LINES)
+        return show_lines(&walk, room, out);
+    int64_t shown = 0;
+    for (; search_next_file(&walk); shown++) {
+        size_t mark = out->len;
+        show_path(buf_str(&walk.path), out);
+        if (mode == SEARCH_COUNT)
+            buf_addf(out, ":%" PRId64, walk.match.number);
+        buf_add_char(out, '\n');
+        if (out->len > room && mark) {
+            buf_cut(out, mark);
+            break;
+        }
+    }
+    return shown;
 }

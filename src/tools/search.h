@@ -42,6 +42,10 @@ bool search_next(struct search_walk *walk);
 /* The same for modes that tell only files. */
 bool search_next_file(struct search_walk *walk);
 
+/* All lines of the reply as `grep -n` writes them, grouped by file, as far as there is room; how many of them match.
+ * Of the other modes files, one a line. */
+int64_t search_show(const struct call *call, size_t room, struct buf *out);
+
 #define SEARCH_AT_END CLEANUP(search_done)
 
 /* A line as callers see it: what is left out of a long one is said where it was. */

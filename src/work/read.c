@@ -27,7 +27,7 @@ struct reading {
     bool hashed;
     bool ended; /* the end was seen */
     bool binary;
-    enum file_kind kind; /* looked at only where a binary file is not read */
+    enum file_kind kind; /* of a binary file */
     struct hash hash;
     int64_t first; /* window, 1-based */
     int64_t last;  /* INT64_MAX: to the end */
@@ -187,7 +187,7 @@ static void take_read_bytes(struct reading *r, const char *p, size_t n)
 static void look_at_beginning(struct reading *r, struct str beginning)
 {
     r->binary = memchr(beginning.p, '\0', beginning.n) != NULL;
-    if (r->binary && r->q->text_only)
+    if (r->binary)
         r->kind = file_kind_of(beginning);
 }
 

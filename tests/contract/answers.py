@@ -178,11 +178,11 @@ def check_refusal(dialect, inner):
     return [f"the refusal names no rule: {error['message']}"]
 
 
-def check_error(tools, call, reason):
+def check_error(case, tools, call, reason):
     """Where arguments are refused for their shape, the schema the caller was given must refuse them too."""
     if reason not in ("missing", "type", "range", "unknown") or not call or call[0] not in tools.rows:
         return []
-    if broken(tools.rows[call[0]]["input"], call[1]):
+    if broken(tools.rows[call[0]]["input"], call[1]) or case.get("beyond_schema"):
         return []
     return [f"refused as `{reason}`, but the input schema allows {shown(call[1])}"]
 
@@ -202,7 +202,7 @@ def check_inner(case, tools, call, inner):
     inner = without_run_facts(dialect, inner)
     if not ok:
         problems = check_refusal(dialect, inner)
-        return inner, problems + check_error(tools, call, shape_reason(dialect, inner))
+        return inner, problems + check_error(case, tools, call, shape_reason(dialect, inner))
     return inner, check_result(case, tools, call, inner) if call else ["done, though the request is not a call"]
 
 

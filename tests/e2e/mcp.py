@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`sandgate mcp`: the rules of JSON-RPC and of the protocol, line by line. tests/e2e/sdk_mcp.py has real clients."""
+"""`sandgate mcp`: the rules of JSON-RPC and of the protocol, line by line, with answers as objects. tests/e2e/mcp_text.py
+has the answers that models get, tests/e2e/sdk_mcp.py real clients."""
 # timeout: 400
 
 import json
@@ -20,6 +21,9 @@ class Server(lib.Gate):
     """A running `sandgate mcp`."""
 
     command = "mcp"
+
+    def __init__(self, form, *options, **more):
+        super().__init__(form, "--structured", *options, **more)
 
     def ask_raw(self, line):
         """Sends a line; the next message that comes."""

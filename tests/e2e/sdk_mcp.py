@@ -77,11 +77,38 @@ def check_rest(report, folder):
     check((folder / "made/by sdk.txt").read_text(encoding="utf-8") == TEXT, "the file on disk")
 
 
+def check_text(report):
+    """What a model gets: one block of text each, and nothing beside it."""
+    check(not any("outputSchema" in tool for tool in report["tools"]), "an output schema")
+    calls = report["calls"]
+    expected = {
+        "write": "created made/by sdk.txt, 10 bytes",
+        "read": 'made/by sdk.txt: 2 lines, 10 bytes\n1\ta "b"\n2\t\\ü\n',
+        "list": "made/\n by sdk.txt\n",
+        "missing": "NOT_FOUND: `missing` does not exist; list_files shows what is there",
+    }
+    for what, text in expected.items():
+        result = calls[what]["result"]
+        check("structuredContent" not in result, f"{what}: {short(result)}")
+        check([block["text"] for block in result["content"]] == [text], f"{what}: {short(result)}")
+        check(bool(result.get("isError")) == (what == "missing"), f"{what}: {short(result)}")
+    check(calls["wrong"]["result"]["content"][0]["text"].startswith("INVALID_ARGUMENTS: "), short(calls["wrong"]))
+    check(calls["unknown"].get("code") == -32602, short(calls["unknown"]))
+    check(report["many"] == [f"many/{n}: 1 lines, {len(f'file {n}') + 1} bytes\n1\tfile {n}\n" for n in range(200)],
+          short(report["many"]))
+    check(report["cancelled"] is True, "the long read was not cancelled")
+
+
 def cases(tap, form, name, argv, env):
+    folder = fill(form, f"{name}-text")
+    with tap.case(f"{name}: answers as text"):
+        report = run_client(form, [*argv, form.binary, "mcp", "--workspace", folder], env)
+        check_server(report)
+        check_text(report)
     folder = fill(form, name)
     report = {}
     with tap.case(f"{name}: connects, lists, calls"):
-        report = run_client(form, [*argv, form.binary, "mcp", "--workspace", folder], env)
+        report = run_client(form, [*argv, form.binary, "mcp", "--structured", "--workspace", folder], env)
         check_server(report)
     with tap.case(f"{name}: results fit their schemas, text is the same"):
         check_results(report)

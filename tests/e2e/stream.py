@@ -201,7 +201,7 @@ class Server(Gate):
     command = "mcp"
 
     def __init__(self, place):
-        super().__init__(place.form, workspace=place.workspace, state=place.home)
+        super().__init__(place.form, "--structured", workspace=place.workspace, state=place.home)
         client = {"name": "test", "version": "1"}
         self.post("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}, call_id=0)
         self.any_answer()

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/mem.h"
 #include "base/utf8.h"
 #include "core/op.h"
 #include "target.h"
@@ -119,6 +120,30 @@ static void check_logged(const struct arg_table *table, yyjson_val *object)
     }
 }
 
+/* Once it is in the form of the table it stays as it is, and nothing is left that only that form has. */
+static void check_adapted(const struct arg_table *table, struct str text)
+{
+    yyjson_doc *doc = NULL;
+    struct err err = {.code = ERR_COUNT};
+    if (json_parse(text.p, text.n, text.n, JSON_STRICT, &doc, NULL) < 0)
+        return;
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    if (arg_adapt(table, &doc, &root, &err) < 0) {
+        must(err.code == ERR_INVALID_ARGUMENTS && err.message[0] &&
+             root == yyjson_doc_get_root(doc));
+        yyjson_doc_free(doc);
+        return;
+    }
+    for (size_t i = 0; yyjson_is_obj(root) && i < table->count; i++)
+        must(!table->args[i].alias || !yyjson_obj_get(root, table->args[i].alias));
+    size_t n = 0;
+    FREE_AT_END char *before = yyjson_val_write(root, YYJSON_WRITE_ALLOW_INVALID_UNICODE, &n);
+    must(arg_adapt(table, &doc, &root, &err) == 0);
+    FREE_AT_END char *after = yyjson_val_write(root, YYJSON_WRITE_ALLOW_INVALID_UNICODE, &n);
+    must(before && after && strcmp(before, after) == 0);
+    yyjson_doc_free(doc);
+}
+
 static void check(const struct arg_table *table, bool strict, struct str text)
 {
     JSON_AT_END yyjson_doc *doc = NULL;
@@ -134,6 +159,7 @@ static void check(const struct arg_table *table, bool strict, struct str text)
     if (r == 0 && can_be_sent(table))
         check_sent(table, decoded);
     check_logged(table, root);
+    check_adapted(table, text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

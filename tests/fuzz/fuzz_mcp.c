@@ -36,8 +36,12 @@ static void check_call(struct mcp_message *m, yyjson_val *id)
     call->failed = true;
     struct str name = {m->request.name, strlen(m->request.name)};
     call->tool = registry_find(DIALECT_NATIVE, name, &err);
-    if (call->tool &&
-        arg_decode(&call->tool->args, true, m->request.arguments, &call->args, &err) == 0)
+    call->doc = TAKE_PTR(m->request.doc);
+    call->arguments = m->request.arguments;
+    if (strlen(m->request.id) % 3 == 0)
+        mcp_want_plain(call, "cline");
+    if (call->tool && call_adapt_arguments(call, &err) == 0 &&
+        arg_decode(&call->tool->args, true, call->arguments, &call->args, &err) == 0)
         err_set(&err, ERR_INTERNAL, "understood");
     call->err = err;
     BUF_AT_END struct buf out = BUF_INIT(ANSWER_MAX);
@@ -54,7 +58,7 @@ static void write_list(const char *id_json, struct buf *out)
     for (const struct tool *t = NULL; (t = registry_next(DIALECT_NATIVE, t));)
         tools[n++] = t;
     tools[n] = NULL;
-    mcp_write_tools(id_json, &dialect_native, tools, out);
+    mcp_write_tools(id_json, &dialect_native, tools, strlen(id_json) % 2, out);
 }
 
 static void check_understood(struct mcp_message *m, yyjson_val *id)
@@ -72,7 +76,8 @@ static void check_understood(struct mcp_message *m, yyjson_val *id)
         return;
     case MCP_INITIALIZE:
         must(m->version != NULL);
-        mcp_write_initialized(m->request.id_json, m->version, &dialect_native, &out);
+        mcp_write_initialized(m->request.id_json, m->version, &dialect_native, m->client != NULL,
+                              &out);
         break;
     case MCP_TOOLS_LIST:
         write_list(m->request.id_json, &out);

@@ -132,6 +132,46 @@ static void progress_is_short(void **state)
     assert_memory_equal(yyjson_get_str(yyjson_obj_get(params, "message")), piece.data, 4092);
 }
 
+/* Text for a model: one block, no object beside it, and a note before and behind what was cut. */
+static void a_model_gets_text(void **state)
+{
+    (void)state;
+    static const size_t counts[] = {0, 1, 7, 5000};
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+        struct call *call = listed(counts[i]);
+        mcp_want_plain(call, i % 2 ? "Cline" : "another");
+        size_t max = call->plain_max;
+        BUF_AT_END struct buf out = BUF_INIT(ANSWER_MAX);
+        mcp_write_result("7", call, true, &out);
+        JSON_AT_END yyjson_doc *doc = parsed_bytes(buf_str(&out), JSON_STRICT);
+        yyjson_val *result = yyjson_obj_get(yyjson_doc_get_root(doc), "result");
+        yyjson_val *content = yyjson_obj_get(result, "content");
+        struct str text = json_str(yyjson_obj_get(yyjson_arr_get(content, 0), "text"));
+        assert_int_equal(yyjson_obj_size(result), 1);
+        assert_int_equal(yyjson_arr_size(content), 1);
+        assert_int_equal(max, i % 2 ? 7500 : 20000);
+        assert_true(text.n > 0 && text.n <= max);
+        assert_int_equal(strncmp(text.p, "[cut: ", 6) == 0, counts[i] == 5000);
+        assert_int_equal(text.p[text.n - 1] == ']', counts[i] == 5000);
+        call_free(call);
+    }
+}
+
+static void a_model_gets_errors_as_text(void **state)
+{
+    (void)state;
+    struct call *call = listed(0);
+    call->failed = true;
+    err_set(&call->err, ERR_TOO_LARGE, "it is too large");
+    mcp_want_plain(call, NULL);
+    BUF_AT_END struct buf out = BUF_INIT(ANSWER_MAX);
+    mcp_write_result("7", call, true, &out);
+    assert_string_equal(buf_text(&out),
+                        "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"content\":[{\"type\":\"text\","
+                        "\"text\":\"TOO_LARGE: it is too large\"}],\"isError\":true}}");
+    call_free(call);
+}
+
 /* The text block holds the very object that stands beside it. */
 static void object_and_text_agree(void **state)
 {
@@ -235,6 +275,8 @@ int main(void)
         cmocka_unit_test(a_call_is_read),
         cmocka_unit_test(a_progress_token_is_read),
         cmocka_unit_test(progress_is_short),
+        cmocka_unit_test(a_model_gets_text),
+        cmocka_unit_test(a_model_gets_errors_as_text),
         cmocka_unit_test(object_and_text_agree),
         cmocka_unit_test(older_clients_get_text),
         cmocka_unit_test(a_long_result_stands_once),

@@ -39,7 +39,7 @@ report.calls.wrong = await told(call("read_file", { path: "x", max_bytes: "many"
 report.calls.unknown = await told(call("no_such_tool", {}));
 report.many = (
   await Promise.all(Array.from({ length: 200 }, (_, i) => call("read_file", { path: `many/${i}` })))
-).map((result) => result.structuredContent.content);
+).map((result) => (result.structuredContent ? result.structuredContent.content : result.content[0].text));
 
 const abort = new AbortController();
 const long = told(client.callTool({ name: "read_file", arguments: { path: "sparse", hash: true } }, undefined, { signal: abort.signal }));

@@ -30,7 +30,8 @@ async def ask_many(client):
 
     async def one(number):
         result = await client.call_tool("read_file", {"path": f"many/{number}"})
-        answers[number] = result.structured_content["content"]
+        structured = result.structured_content
+        answers[number] = structured["content"] if structured else result.content[0].text
 
     async with anyio.create_task_group() as group:
         for number in range(len(answers)):
