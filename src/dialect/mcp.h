@@ -20,6 +20,26 @@ enum mcp_method {
     MCP_TOOLS_LIST,
     MCP_TOOLS_CALL,
     MCP_CANCELLED,
+    MCP_ANSWER, /* to a request of ours */
+};
+
+/* How a client can ask a person. */
+enum mcp_elicits {
+    MCP_ELICITS_NOT,
+    MCP_ELICITS_NAMED,  /* choices are an enum with names */
+    MCP_ELICITS_TITLED, /* each choice has its title */
+};
+
+enum mcp_answer_kind {
+    MCP_ANSWER_FAILED, /* an error, or nothing that can be read */
+    MCP_ANSWER_ACCEPTED,
+    MCP_ANSWER_DECLINED,
+    MCP_ANSWER_CANCELLED,
+};
+
+struct mcp_answer {
+    enum mcp_answer_kind kind;
+    char decision[16]; /* "": none */
 };
 
 struct mcp_message {
@@ -28,7 +48,9 @@ struct mcp_message {
     char *progress_json; /* tools/call: the token to tell its progress with; NULL: nobody asked */
     char *cancel_json;   /* cancelled: the id of the request it is about, as JSON text */
     const char *version; /* initialize: the revision to answer with */
-    char *client;        /* initialize: the name that the client gives itself; NULL: none */
+    enum mcp_elicits elicits; /* initialize */
+    struct mcp_answer answer;
+    char *client; /* initialize: the name that the client gives itself; NULL: none */
 };
 
 struct mcp_error {
@@ -59,6 +81,22 @@ void mcp_want_plain(struct call *call, const char *client);
 /* The answer of a finished call. Where text is wanted, one block of it, or with an image two. Else its result stands in it twice, as an object and as text; a long one only as
  * an object. `structure`: the client knows objects, else it gets the text alone. */
 void mcp_write_result(const char *id_json, struct call *call, bool structure, struct buf *out);
+
+/* A call that waits for a yes. */
+struct mcp_question {
+    const char *id; /* as `sandgate approve` takes it */
+    const char *summary;
+    const char *detail;
+    const char *rule; /* that `always` writes; NULL: none can be made */
+};
+/* Asks the client's user. Returns whether the answers `session` and `always` were offered: only where all of the call
+ * and the rule stand in the question. */
+bool mcp_write_elicitation(const char *id_json, const struct mcp_question *question,
+                           enum mcp_elicits elicits, struct buf *out);
+/* Takes a request of ours back. */
+void mcp_write_cancelled(const char *id_json, const char *why, struct buf *out);
+enum mcp_elicits mcp_read_elicits(yyjson_val *params, const char *version);
+void mcp_read_answer(yyjson_val *root, struct mcp_answer *ret);
 
 /* What a command prints while it runs: how many bytes so far, and the last of them (of many, the end). */
 void mcp_write_progress(const char *token_json, uint64_t bytes, struct str piece, struct buf *out);

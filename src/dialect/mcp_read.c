@@ -47,6 +47,7 @@ static int read_initialize(yyjson_val *params, struct mcp_message *ret, struct m
         if (str_is(json_str(version), versions[i]))
             ret->version = versions[i];
     }
+    ret->elicits = mcp_read_elicits(params, ret->version);
     yyjson_val *name = yyjson_obj_get(yyjson_obj_get(params, "clientInfo"), "name");
     if (yyjson_is_str(name) && yyjson_get_len(name) <= CLIENT_NAME_MAX)
         ret->client = mem_copy(yyjson_get_str(name), yyjson_get_len(name));
@@ -132,8 +133,12 @@ static int read_message(yyjson_val *root, struct mcp_message *ret, struct mcp_er
     if (!yyjson_is_obj(root))
         return mcp_fail(error, MCP_INVALID_REQUEST, "a message must be a JSON object");
     /* An answer is never answered, however wrong: two sides could go on for ever. */
-    if (!name && (yyjson_obj_get(root, "result") || yyjson_obj_get(root, "error")))
+    if (!name && (yyjson_obj_get(root, "result") || yyjson_obj_get(root, "error"))) {
+        ret->request.id_json = format_id_json(id);
+        ret->method = ret->request.id_json ? MCP_ANSWER : MCP_NOTHING;
+        mcp_read_answer(root, &ret->answer);
         return 0;
+    }
     if (id && !(ret->request.id_json = format_id_json(id)))
         return mcp_fail(error, MCP_INVALID_REQUEST,
                         "`id` must be an integer or a string of at most 1024 bytes");

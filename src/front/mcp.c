@@ -11,13 +11,14 @@
 #include "front/front.h"
 #include "front/live.h"
 #include "front/longlived.h"
+#include "front/mcp_ask.h"
 
 #define OPTIONS (OPTIONS_DIALECT | OPTIONS_PLACE | OPTIONS_IDENTITY | OPTIONS_MCP)
 
 struct mcp {
-    struct keeper_listener listener; /* first */
     struct gate *gate;
     struct lines *lines;
+    struct mcp_ask *ask;
     bool initialized;
     const struct options *options;
     char *client;   /* its name; NULL: not said */
@@ -80,26 +81,34 @@ static void finish_mcp_call(struct call *call)
     call_free(call);
 }
 
-/* Who shows progress shows that a person is to be asked, and what to do about it. */
-static void tell_progress_asked(struct keeper_listener *self, const struct approval *approval)
+static struct pending *find_pending(const struct mcp *m, const char *uid)
 {
-    struct mcp *m = (struct mcp *)self;
     for (struct lines_call *c = lines_calls(m->lines); c; c = c->next) {
-        struct pending *p = (struct pending *)c;
-        if (!p->progress_json || strcmp(c->call->uid, approval->call) != 0)
-            continue;
-        struct buf *out = lines_begin_answer(m->lines);
-        BUF_AT_END struct buf text = BUF_INIT(4096);
-        buf_addf(
-            &text,
-            "waits for approval: `sandgate approve %s` or `sandgate deny %s`; `sandgate approvals "
-            "%s` shows all of it",
-            approval->id, approval->id, approval->id);
-        if (out) {
-            mcp_write_progress(p->progress_json, ++p->bytes, buf_str(&text), out);
-            lines_end_answer(m->lines);
-        }
+        if (strcmp(c->call->uid, uid) == 0)
+            return (struct pending *)c;
     }
+    return NULL;
+}
+
+static struct call *find_waiting_call(void *arg, const char *uid)
+{
+    struct pending *p = find_pending(arg, uid);
+    return p ? p->base.call : NULL;
+}
+
+/* Who shows progress shows that a person is to be asked, and what to do about it. */
+static bool tell_waiting_progress(void *arg, const char *uid, struct str text)
+{
+    struct mcp *m = arg;
+    struct pending *p = find_pending(m, uid);
+    if (!p || !p->progress_json)
+        return false;
+    struct buf *out = lines_begin_answer(m->lines);
+    if (!out)
+        return true;
+    mcp_write_progress(p->progress_json, ++p->bytes, text, out);
+    lines_end_answer(m->lines);
+    return true;
 }
 
 /* In a list of names with commas between them. */
@@ -245,11 +254,15 @@ static void take_mcp_line(void *self, struct str line)
     case MCP_INITIALIZE:
         m->initialized = true;
         m->client = TAKE_PTR(message.client);
+        mcp_ask_elicit(m->ask, message.elicits);
         answer_mcp_request(m, &message);
         break;
     case MCP_TOOLS_LIST:
     case MCP_PING:
         answer_mcp_request(m, &message);
+        break;
+    case MCP_ANSWER:
+        mcp_ask_answered(m->ask, message.request.id_json, &message.answer);
         break;
     case MCP_NOTHING:
         break;
@@ -277,7 +290,7 @@ static void refuse_mcp_no_room(void *self, struct str begin)
 static void leave_mcp(void *self)
 {
     struct mcp *m = self;
-    keeper_unlisten(m->gate->keeper, &m->listener);
+    mcp_ask_free(TAKE_PTR(m->ask));
 }
 
 static void free_mcp(void *self)
@@ -304,9 +317,9 @@ static struct lines *start_mcp(struct gate *gate, struct line_sessions *sessions
     struct mcp *m = mem_zero(sizeof *m);
     m->gate = gate;
     m->options = how;
-    m->listener.asked = tell_progress_asked;
-    keeper_listen(gate->keeper, &m->listener);
     m->lines = lines_start(gate, &mcp_user, m, in_fd, out_fd, ended, arg);
+    m->ask = mcp_ask_start(gate, m->lines,
+                           &(struct mcp_ask_user){find_waiting_call, tell_waiting_progress, m});
     return m->lines;
 }
 

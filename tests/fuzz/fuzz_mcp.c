@@ -71,6 +71,10 @@ static void check_understood(struct mcp_message *m, yyjson_val *id)
     case MCP_CANCELLED:
         must(!id && m->cancel_json);
         return;
+    case MCP_ANSWER:
+        must(m->request.id_json && id && !m->request.name);
+        must(strlen(m->answer.decision) < sizeof m->answer.decision);
+        return;
     case MCP_NOTHING:
         must(!m->cancel_json && !m->request.name);
         return;
