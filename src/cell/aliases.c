@@ -96,7 +96,7 @@ static char *seen_through(const struct mountinfo_line *folder, const struct moun
 struct aliases {
     const struct cell_spec *spec;
     struct mountinfo lines;
-    const struct mountinfo_line *own[ROOTS_MAX];
+    const struct mountinfo_line *own[ROOTS_MAX + 1]; /* and what lies beneath an overlay */
     size_t n;
 };
 
@@ -172,8 +172,12 @@ static int cover_other(const struct aliases *a, const struct mountinfo_line *oth
     return cover_layers(a, other, err);
 }
 
-int aliases_cover(const struct cell_spec *spec, struct err *err)
+int aliases_cover(const struct mounting *mounting, struct err *err)
 {
+    const struct cell_spec *spec = mounting->spec;
+    const struct overlay_base *base = &mounting->base;
+    const struct mountinfo_line beneath = {
+        .device = base->device, .root = base->root, .point = spec->roots[0].inside};
     struct aliases a = {.spec = spec};
     int r = mountinfo_read(-1, &a.lines);
     if (r < 0) {
@@ -184,6 +188,8 @@ int aliases_cover(const struct cell_spec *spec, struct err *err)
         if (spec->roots[i].commands)
             r = find_own(&a.lines, spec->roots[i].inside, &a.own[a.n++], err);
     }
+    if (base->device)
+        a.own[a.n++] = &beneath;
     for (size_t i = 0; r == 0 && i < a.lines.n; i++)
         r = cover_other(&a, &a.lines.all[i], err);
     for (size_t i = 0; r == 0 && i < spec->n_hidden; i++) {

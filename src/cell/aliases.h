@@ -3,10 +3,11 @@
 #ifndef SANDGATE_CELL_ALIASES_H
 #define SANDGATE_CELL_ALIASES_H
 
-#include "cell/spec.h"
+#include "cell/mounts.h"
 
-/* Covers every other way to a folder that commands have, and what the spec hides from them. In the mount namespace that
+/* Covers every other way to a folder that commands have, and to the folder beneath an overlay, and what the spec hides
+ * from them. In the mount namespace that
  * all commands begin with, once everything is attached there. */
-int aliases_cover(const struct cell_spec *spec, struct err *err);
+int aliases_cover(const struct mounting *mounting, struct err *err);
 
 #endif

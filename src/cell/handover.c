@@ -24,19 +24,23 @@ int handover_receive(int control, struct str *ret_text, struct start *ret, struc
     return spec_read(frame.head, &ret->spec, err);
 }
 
-/* Which descriptors come with it: the shelf's, the trees'. */
+/* Which descriptors come with it: the shelf's, the layer's, the other trees'. */
 struct handed {
     bool shelf;
+    bool layer;
     bool trees;
 };
 
 int handover_send(int go, struct str text, const struct start *start, struct err *err)
 {
-    _Static_assert(1 + ROOTS_MAX + SHOWN_MAX <= FRAME_FDS_MAX, "all descriptors go with one frame");
-    struct handed handed = {start->shelf_fd >= 0, start->trees.root[0] >= 0};
+    _Static_assert(2 + ROOTS_MAX + SHOWN_MAX <= FRAME_FDS_MAX, "all descriptors go with one frame");
+    struct handed handed = {start->shelf_fd >= 0, start->trees.layer >= 0,
+                            start->trees.root[0] >= 0};
     struct frame_fds fds = {0};
     if (handed.shelf)
         fds.fd[fds.n++] = start->shelf_fd;
+    if (handed.layer)
+        fds.fd[fds.n++] = start->trees.layer;
     for (size_t i = 0; handed.trees && i < start->spec.n_roots; i++)
         fds.fd[fds.n++] = start->trees.root[i];
     for (size_t i = 0; handed.trees && i < start->spec.n_shown; i++)
@@ -68,6 +72,7 @@ int handover_take(int go, struct start *ret, struct err *err)
     trees_init(&ret->trees);
     size_t next = 0;
     ret->shelf_fd = handed.shelf ? fds.fd[next++] : -1;
+    ret->trees.layer = handed.layer ? fds.fd[next++] : -1;
     for (size_t i = 0; handed.trees && i < ret->spec.n_roots; i++)
         ret->trees.root[i] = fds.fd[next++];
     for (size_t i = 0; handed.trees && i < ret->spec.n_shown; i++)

@@ -92,14 +92,14 @@ int identity_open_mapping(const struct cell_root *root, const struct cell_spec *
     return 0;
 }
 
-static int take_root(const struct cell_root *root, const struct cell_spec *spec, int *ret_tree,
-                     struct err *err)
+static int take_root(const struct cell_root *root, const struct cell_spec *spec, bool readonly,
+                     int *ret_tree, struct err *err)
 {
     FD_AT_END int mapping = -1;
     if ((root->uid != spec->uid || root->gid != spec->gid) &&
         identity_open_mapping(root, spec, &mapping, err) < 0)
         return -1;
-    if (mounts_take_tree(root->host, !root->writable, mapping, ret_tree, err) < 0)
+    if (mounts_take_tree(root->host, readonly, mapping, ret_tree, err) < 0)
         return -1;
     return mounts_check_identity(*ret_tree, root, err);
 }
@@ -129,9 +129,12 @@ int identity_take_trees(const struct cell_spec *spec, struct trees *ret, struct 
     if (geteuid() != 0)
         return 0;
     for (size_t i = 0; i < spec->n_roots; i++) {
-        if (take_root(&spec->roots[i], spec, &ret->root[i], err) < 0)
+        if (take_root(&spec->roots[i], spec, spec_root_is_readonly(spec, i), &ret->root[i], err) <
+            0)
             return -1;
     }
+    if (spec->layer.host && take_root(&spec->layer, spec, false, &ret->layer, err) < 0)
+        return -1;
     for (size_t i = 0; i < spec->n_shown; i++) {
         if (mounts_take_tree(spec->shown[i], true, -1, &ret->shown[i], err) < 0)
             return -1;

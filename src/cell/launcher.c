@@ -145,7 +145,7 @@ static int prepare_for_commands(struct mounting *mounting, struct err *err)
 {
     if (unshare(CLONE_NEWNS) < 0)
         return cell_failed(err, "mounts for commands");
-    if (mounting_continue(mounting, err) < 0 || aliases_cover(mounting->spec, err) < 0)
+    if (mounting_continue(mounting, err) < 0 || aliases_cover(mounting, err) < 0)
         return -1;
     return loopback_raise(err);
 }

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "cell/overlay.h"
 #include "core/path.h"
 
 #define PACKED_MAX ((size_t)OP_LAYERS_MAX * (PATH_TEXT_MAX + 8))
@@ -74,25 +75,6 @@ static int open_layer_folder(int at, const char *path)
     return fd_open_beneath(at, path, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
 }
 
-/* Paths may hold what has a meaning among a mount's options, descriptors do not. */
-static int mount_one(int lower, int layer, const char *path, struct err *err)
-{
-    char options[256];
-    char target[64];
-    FD_AT_END int upper = open_layer_folder(layer, "upper");
-    FD_AT_END int work = open_layer_folder(layer, "work");
-    if (upper < 0 || work < 0)
-        return layer_mount_failed(err, path);
-    snprintf(options, sizeof options,
-             "lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d,"
-             "userxattr,index=off,metacopy=off,redirect_dir=nofollow",
-             lower, upper, work);
-    snprintf(target, sizeof target, "/proc/self/fd/%d", lower);
-    return mount("overlay", target, "overlay", MS_NOSUID | MS_NODEV, options) < 0
-               ? layer_mount_failed(err, path)
-               : 0;
-}
-
 /* An overlay shows what lies beneath the mounts in its lower folder. */
 static int cover_again(const struct guards *guards, const struct op_layer *layer, int root,
                        struct err *err)
@@ -117,7 +99,9 @@ static int add_layer(const struct cell_spec *spec, const struct guards *guards,
     FD_AT_END int lower = root < 0 ? -1 : open_layer_folder(root, path);
     if (lower < 0)
         return layer_mount_failed(err, path);
-    return mount_one(lower, from, path, err) < 0 ? -1 : cover_again(guards, layer, root, err);
+    if (overlay_mount(lower, from, lower) < 0)
+        return layer_mount_failed(err, path);
+    return cover_again(guards, layer, root, err);
 }
 
 int layers_mount(const struct cell_spec *spec, const struct guards *guards,

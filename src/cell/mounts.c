@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "cell/overlay.h"
 
 static int mount_failed(struct err *err, const char *what, const char *path)
 {
@@ -103,6 +104,7 @@ static int take_mount_slot(const struct step *step, const struct cell_spec *spec
 {
     int *before = step->root >= 0    ? &trees->root[step->root]
                   : step->shown >= 0 ? &trees->shown[step->shown]
+                  : step->layer >= 0 ? &trees->layer
                                      : NULL;
     if (before && *before >= 0) {
         slots[step->slot] = TAKE_FD(*before);
@@ -112,8 +114,10 @@ static int take_mount_slot(const struct step *step, const struct cell_spec *spec
         return take_device(step->from, &slots[step->slot], err);
     if (mounts_take_tree(step->from, step->readonly, -1, &slots[step->slot], err) < 0)
         return -1;
-    return step->root < 0 ? 0
-                          : mounts_check_identity(slots[step->slot], &spec->roots[step->root], err);
+    const struct cell_root *meant = step->root >= 0    ? &spec->roots[step->root]
+                                    : step->layer >= 0 ? &spec->layer
+                                                       : NULL;
+    return meant ? mounts_check_identity(slots[step->slot], meant, err) : 0;
 }
 
 static int make_mount_folders(const char *path, struct err *err)
@@ -360,16 +364,16 @@ static int make_proc(int *ret_tree, struct err *err)
     return 0;
 }
 
-static int apply_step(const struct step *step, const struct cell_spec *spec, struct trees *trees,
-                      int *slots, struct err *err)
+static int apply_step(struct mounting *m, const struct step *step, struct err *err)
 {
+    int *slots = m->slots;
     switch (step->kind) {
     case STEP_PRIVATE:
         return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
                    ? mount_failed(err, "separating the mounts", "")
                    : 0;
     case STEP_CLONE:
-        return take_mount_slot(step, spec, trees, slots, err);
+        return take_mount_slot(step, m->spec, m->trees, slots, err);
     case STEP_TMPFS:
         return make_tmpfs(step->to, err);
     case STEP_MKDIR:
@@ -400,6 +404,8 @@ static int apply_step(const struct step *step, const struct cell_spec *spec, str
         return slots[step->slot] < 0 ? mount_failed(err, "taking a copy of", step->from) : 0;
     case STEP_LEAVE:
         return leave_mount(step->to, err);
+    case STEP_OVERLAY:
+        return overlay_apply(m, step, err);
     case STEP_WORKER:
         return 0;
     case STEP_PIVOT:
@@ -416,6 +422,7 @@ void trees_init(struct trees *ret)
         ret->root[i] = -1;
     for (size_t i = 0; i < SHOWN_MAX; i++)
         ret->shown[i] = -1;
+    ret->layer = -1;
 }
 
 void mounting_init(struct mounting *m, const struct plan *plan, const struct cell_spec *spec,
@@ -433,7 +440,7 @@ int mounting_continue(struct mounting *m, struct err *err)
         const struct step *step = &m->plan->steps[m->next++];
         if (step->kind == STEP_WORKER)
             return 0;
-        if (apply_step(step, m->spec, m->trees, m->slots, err) < 0)
+        if (apply_step(m, step, err) < 0)
             return -1;
     }
     return 0;
@@ -450,6 +457,8 @@ void mounting_done(struct mounting *m)
         fd_closep(&m->trees->root[i]);
     for (size_t i = 0; i < SHOWN_MAX; i++)
         fd_closep(&m->trees->shown[i]);
+    fd_closep(&m->trees->layer);
+    overlay_base_done(&m->base);
 }
 
 void mounts_look_at_system(struct place places[PLACES_MAX], size_t *ret_count)

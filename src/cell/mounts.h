@@ -10,10 +10,17 @@
 struct trees {
     int root[ROOTS_MAX];
     int shown[SHOWN_MAX];
+    int layer;
 };
 
 /* To be taken here, all of them. */
 void trees_init(struct trees *ret);
+
+/* Which folder an overlay lies over, as mountinfo tells it. NULL: there is no overlay. */
+struct overlay_base {
+    char *device;
+    char *root;
+};
 
 /* A plan that is being carried out. */
 struct mounting {
@@ -22,6 +29,7 @@ struct mounting {
     struct trees *trees;
     int *slots;
     size_t next;
+    struct overlay_base base; /* under the overlay, where there is one */
 };
 
 void mounting_init(struct mounting *m, const struct plan *plan, const struct cell_spec *spec,

@@ -30,7 +30,7 @@ static struct step *add_plan_step(struct plan *plan, enum step_kind kind)
     if (plan->count % 64 == 0)
         plan->steps = mem_grow(plan->steps, plan->count + 64, sizeof *plan->steps);
     struct step *step = &plan->steps[plan->count++];
-    *step = (struct step){.kind = kind, .slot = -1, .root = -1, .shown = -1};
+    *step = (struct step){.kind = kind, .slot = -1, .root = -1, .shown = -1, .layer = -1};
     return step;
 }
 
@@ -60,6 +60,26 @@ static void attach(struct plan *plan, int slot, const char *to)
     struct step *step = add_plan_step(plan, STEP_ATTACH);
     step->slot = slot;
     step->to = mem_dup(relative(to));
+}
+
+/* -1: there is none. */
+static int clone_layer(struct plan *plan, const struct cell_spec *spec)
+{
+    if (!spec->layer.host)
+        return -1;
+    int slot = clone_tree(plan, spec->layer.host, -1, false);
+    plan->steps[plan->count - 1].layer = 0;
+    return slot;
+}
+
+static void attach_root(struct plan *plan, int slot, int layer, const char *to)
+{
+    attach(plan, slot, to);
+    if (layer < 0)
+        return;
+    struct step *step = &plan->steps[plan->count - 1];
+    step->kind = STEP_OVERLAY;
+    step->layer = layer;
 }
 
 static void add_folder_step(struct plan *plan, const char *path)
@@ -405,9 +425,11 @@ void plan_make(const struct cell_spec *spec, const struct place *places, size_t 
     add_plan_step(ret, STEP_PRIVATE);
     /* All copies first: once a tmpfs covers the staging folder, what lay beneath is out of reach. */
     for (size_t i = 0; i < spec->n_roots; i++) {
-        root_slots[i] = clone_tree(ret, spec->roots[i].host, (int)i, !spec->roots[i].writable);
+        root_slots[i] = clone_tree(ret, spec->roots[i].host, (int)i,
+                                   spec_root_is_readonly(spec, i));
         at[i] = mounted_at(spec->roots[i].inside, places, c.n_places);
     }
+    int layer = clone_layer(ret, spec);
     if (spec->commands)
         clone_for_commands(ret, &c);
     add_plan_step(ret, STEP_TMPFS)->to = mem_dup(staging);
@@ -417,7 +439,7 @@ void plan_make(const struct cell_spec *spec, const struct place *places, size_t 
     for (size_t i = 0; i < spec->n_roots; i++)
         add_folder_step(ret, at[i]);
     for (size_t i = 0; i < spec->n_roots; i++) {
-        attach(ret, root_slots[i], at[i]);
+        attach_root(ret, root_slots[i], i == 0 ? layer : -1, at[i]);
         if (spec->roots[i].protect)
             protect(ret, at[i], spec->roots[i].protect);
     }
@@ -451,12 +473,15 @@ void plan_print(const struct plan *plan, struct buf *out)
         [STEP_PIN] = "pin",         [STEP_PROC] = "proc",       [STEP_PIVOT] = "pivot",
         [STEP_SEAL] = "seal",       [STEP_TEXT] = "text",       [STEP_COVER] = "cover",
         [STEP_WORKER] = "worker",   [STEP_KEEP] = "keep",       [STEP_LEAVE] = "leave",
+        [STEP_OVERLAY] = "overlay",
     };
     for (size_t i = 0; i < plan->count; i++) {
         const struct step *s = &plan->steps[i];
         buf_add_text(out, names[s->kind]);
         if (s->slot >= 0)
             buf_addf(out, " #%d", s->slot);
+        if (s->kind == STEP_OVERLAY)
+            buf_addf(out, " #%d", s->layer);
         if (s->from && s->kind != STEP_TEXT)
             buf_addf(out, " %s", s->from);
         if (s->to)

@@ -1,9 +1,8 @@
 /* A cell's mounts as a list of steps. Making the list is pure and is tested as text; carrying it out
  * is cell/mounts.c.
  *
- * Where later kinds of step belong: an overlay is mounted in the place of a root's ATTACH; a
- * listening socket is made after PIVOT, while the launcher still has its capabilities. What each command
- * has of its own (/proc, /tmp, …) is mounted by its first process, cell/command.c. */
+ * Where later kinds of step belong: a listening socket is made after PIVOT, while the launcher still has its
+ * capabilities. What each command has of its own (/proc, /tmp, …) is mounted by its first process, cell/command.c. */
 #ifndef SANDGATE_CELL_PLAN_H
 #define SANDGATE_CELL_PLAN_H
 
@@ -27,8 +26,9 @@ enum step_kind {
     STEP_SEAL,    /* the new root is read-only */
     STEP_WORKER,  /* the worker begins; it does not see what follows */
     STEP_KEEP, /* takes a copy of the folder at `from` in the new root into slot `slot`, as it is */
-    STEP_LEAVE, /* the mount at `to` goes, if there is one */
-    STEP_COVER, /* the file `from` of the new root, laid over the one at `to` if there is one */
+    STEP_LEAVE,   /* the mount at `to` goes, if there is one */
+    STEP_OVERLAY, /* an overlay of slot `slot` at `to`, whose layer is slot `layer` */
+    STEP_COVER,   /* the file `from` of the new root, laid over the one at `to` if there is one */
 };
 
 struct step {
@@ -36,6 +36,7 @@ struct step {
     int slot;
     int root;  /* STEP_CLONE: index of the spec's root, or -1 */
     int shown; /* STEP_CLONE: index of the spec's shown folder, or -1 */
+    int layer; /* STEP_CLONE: 0 where it is the spec's layer; STEP_OVERLAY: its slot; or -1 */
     bool readonly;
     bool device; /* STEP_CLONE: one device, which may be used */
     uint64_t bytes;

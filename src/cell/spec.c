@@ -42,18 +42,25 @@ bool spec_is_root(const struct cell_root *root, int fd)
            born_ns(fd) == root->born_ns;
 }
 
+static int identify_path(const char *host, const char *name, struct cell_root *ret, struct err *err)
+{
+    FD_AT_END int fd = open(host, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    *ret = (struct cell_root){.host = NULL};
+    if (fd < 0 || spec_identify(fd, ret) < 0)
+        return err_set(err, errno == EACCES ? ERR_PERMISSION_DENIED : ERR_NOT_FOUND,
+                       "folder `%s` for %s: %s", host, name, strerror(errno));
+    ret->host = mem_dup(host);
+    return 0;
+}
+
 int spec_add_root(struct cell_spec *spec, const struct root *root, const char *protect,
                   struct err *err)
 {
     if (spec->n_roots == ROOTS_MAX)
         return err_set(err, ERR_INTERNAL, "a session has at most %d folders", ROOTS_MAX);
-    FD_AT_END int fd = open(root->host, O_PATH | O_DIRECTORY | O_CLOEXEC);
     struct cell_root *ret = &spec->roots[spec->n_roots];
-    *ret = (struct cell_root){.host = NULL};
-    if (fd < 0 || spec_identify(fd, ret) < 0)
-        return err_set(err, errno == EACCES ? ERR_PERMISSION_DENIED : ERR_NOT_FOUND,
-                       "folder `%s` for %s: %s", root->host, root->name, strerror(errno));
-    ret->host = mem_dup(root->host);
+    if (identify_path(root->host, root->name, ret, err) < 0)
+        return -1;
     ret->inside = mem_dup(root->inside);
     for (size_t i = 0; i < ROOT_ALSO; i++)
         ret->also[i] = mem_dup(root->also[i]);
@@ -99,6 +106,25 @@ int spec_add_store(struct cell_spec *spec, const char *host, struct err *err)
 size_t spec_store(const struct cell_spec *spec)
 {
     return spec->n_roots && spec->roots[spec->n_roots - 1].store ? spec->n_roots - 1 : ROOTS_MAX;
+}
+
+int spec_add_layer(struct cell_spec *spec, const char *host, struct err *err)
+{
+    if (identify_path(host, "the session's layer", &spec->layer, err) < 0)
+        return -1;
+    spec->layer.inside = mem_dup("");
+    spec->layer.writable = true;
+    return 0;
+}
+
+const struct cell_root *spec_changed(const struct cell_spec *spec, size_t root)
+{
+    return root == 0 && spec->layer.host ? &spec->layer : &spec->roots[root];
+}
+
+bool spec_root_is_readonly(const struct cell_spec *spec, size_t root)
+{
+    return !spec->roots[root].writable || spec_changed(spec, root) != &spec->roots[root];
 }
 
 int spec_add_shown(struct cell_spec *spec, const char *path, struct err *err)
@@ -209,6 +235,33 @@ static const struct arg spec_fields[] = {
 };
 static const struct arg_table spec_table = ARG_TABLE(spec_fields, struct wire_spec);
 
+static void write_root(const struct cell_root *r, struct json_out *j)
+{
+    char device[24];
+    char inode[24];
+    char born[24];
+    snprintf(device, sizeof device, "%" PRIu64, r->device);
+    snprintf(inode, sizeof inode, "%" PRIu64, r->inode);
+    snprintf(born, sizeof born, "%" PRIu64, r->born_ns);
+    struct wire_root root = {
+        .host = str_of(r->host),
+        .inside = str_of(r->inside),
+        .also0 = str_of(r->also[0]),
+        .also1 = str_of(r->also[1]),
+        .protect = str_of(r->protect),
+        .writable = r->writable,
+        .files = r->files,
+        .commands = r->commands,
+        .store = r->store,
+        .device = str_of(device),
+        .inode = str_of(inode),
+        .born_ns = str_of(born),
+        .uid = r->uid,
+        .gid = r->gid,
+    };
+    arg_encode(&root_table, &root, j);
+}
+
 void spec_write(const struct cell_spec *spec, struct json_out *j)
 {
     struct wire_spec wire = {.uid = spec->uid,
@@ -224,33 +277,13 @@ void spec_write(const struct cell_spec *spec, struct json_out *j)
     arg_encode(&spec_table, &wire, j);
     jo_key(j, "roots");
     jo_open(j, '[');
-    for (size_t i = 0; i < spec->n_roots; i++) {
-        const struct cell_root *r = &spec->roots[i];
-        char device[24];
-        char inode[24];
-        char born[24];
-        snprintf(device, sizeof device, "%" PRIu64, r->device);
-        snprintf(inode, sizeof inode, "%" PRIu64, r->inode);
-        snprintf(born, sizeof born, "%" PRIu64, r->born_ns);
-        struct wire_root root = {
-            .host = str_of(r->host),
-            .inside = str_of(r->inside),
-            .also0 = str_of(r->also[0]),
-            .also1 = str_of(r->also[1]),
-            .protect = str_of(r->protect),
-            .writable = r->writable,
-            .files = r->files,
-            .commands = r->commands,
-            .store = r->store,
-            .device = str_of(device),
-            .inode = str_of(inode),
-            .born_ns = str_of(born),
-            .uid = r->uid,
-            .gid = r->gid,
-        };
-        arg_encode(&root_table, &root, j);
-    }
+    for (size_t i = 0; i < spec->n_roots; i++)
+        write_root(&spec->roots[i], j);
     jo_close(j, ']');
+    if (spec->layer.host) {
+        jo_key(j, "layer");
+        write_root(&spec->layer, j);
+    }
     jo_key(j, "shown");
     jo_open(j, '[');
     for (size_t i = 0; i < spec->n_shown; i++)
@@ -264,14 +297,12 @@ void spec_write(const struct cell_spec *spec, struct json_out *j)
     jo_close(j, '}');
 }
 
-static int read_root(yyjson_val *val, struct cell_spec *spec, struct err *err)
+static int read_root(yyjson_val *val, struct cell_root *ret, struct err *err)
 {
     struct wire_root wire = {0};
     if (arg_decode(&root_table, true, val, &wire, err) < 0)
         return -1;
-    if (spec->n_roots == ROOTS_MAX)
-        return err_set(err, ERR_INTERNAL, "too many roots");
-    spec->roots[spec->n_roots++] = (struct cell_root){
+    *ret = (struct cell_root){
         .host = mem_copy_str(wire.host),
         .inside = mem_copy_str(wire.inside),
         .also = {mem_copy_str(wire.also0), mem_copy_str(wire.also1)},
@@ -311,10 +342,16 @@ int spec_read(struct str json, struct cell_spec *ret, struct err *err)
     size_t max;
     yyjson_val *item;
     yyjson_arr_foreach(yyjson_obj_get(root, "roots"), idx, max, item) {
-        if (read_root(item, ret, err) < 0) {
+        if (ret->n_roots == ROOTS_MAX || read_root(item, &ret->roots[ret->n_roots], err) < 0) {
             spec_done(ret);
-            return -1;
+            return err_set(err, ERR_INTERNAL, "cell specification: folders");
         }
+        ret->n_roots++;
+    }
+    yyjson_val *layer = yyjson_obj_get(root, "layer");
+    if (layer && read_root(layer, &ret->layer, err) < 0) {
+        spec_done(ret);
+        return -1;
     }
     yyjson_arr_foreach(yyjson_obj_get(root, "shown"), idx, max, item) {
         if (!yyjson_is_str(item) || spec_add_shown(ret, yyjson_get_str(item), err) < 0) {
@@ -336,15 +373,21 @@ int spec_read(struct str json, struct cell_spec *ret, struct err *err)
     return 0;
 }
 
+static void free_cell_root(struct cell_root *root)
+{
+    free(root->host);
+    free(root->inside);
+    for (size_t k = 0; k < ROOT_ALSO; k++)
+        free(root->also[k]);
+    free(root->protect);
+    *root = (struct cell_root){.host = NULL};
+}
+
 void spec_done(struct cell_spec *spec)
 {
-    for (size_t i = 0; i < spec->n_roots; i++) {
-        free(spec->roots[i].host);
-        free(spec->roots[i].inside);
-        for (size_t k = 0; k < ROOT_ALSO; k++)
-            free(spec->roots[i].also[k]);
-        free(spec->roots[i].protect);
-    }
+    for (size_t i = 0; i < spec->n_roots; i++)
+        free_cell_root(&spec->roots[i]);
+    free_cell_root(&spec->layer);
     for (size_t i = 0; i < spec->n_shown; i++)
         free(spec->shown[i]);
     for (size_t i = 0; i < spec->n_hidden; i++)

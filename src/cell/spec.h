@@ -44,6 +44,9 @@ struct cell_spec {
     size_t n_hidden;
     struct cell_root roots[ROOTS_MAX];
     size_t n_roots;
+    /* Sandgate's folder with the upper layer of an overlay over the first root, which is only read then; host NULL: there
+     * is none. Only the launcher has it. */
+    struct cell_root layer;
 };
 
 /* Notes in `ret` which directory the open `fd` is, and whose. -1 with errno. */
@@ -61,6 +64,12 @@ int spec_add_command_roots(struct cell_spec *spec, const struct root *roots, siz
 int spec_add_store(struct cell_spec *spec, const char *host, struct err *err);
 /* The store's index among the roots; ROOTS_MAX: there is none. */
 size_t spec_store(const struct cell_spec *spec);
+/* Lays an overlay over the first root, whose changes go to the folder at `host`. */
+int spec_add_layer(struct cell_spec *spec, const char *host, struct err *err);
+/* The folder that changes of a root go to: itself, or its layer. */
+const struct cell_root *spec_changed(const struct cell_spec *spec, size_t root);
+/* Whether the root itself is only read. */
+bool spec_root_is_readonly(const struct cell_spec *spec, size_t root);
 /* Adds a folder that commands see. */
 int spec_add_shown(struct cell_spec *spec, const char *path, struct err *err);
 /* Hides the folder `path` of the machine from commands. */

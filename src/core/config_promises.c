@@ -4,6 +4,17 @@
 #include "base/mem.h"
 #include "core/config_store.h"
 
+/* `only` is a value, or several with "or" between them. */
+static bool is_promised(const char *only, const char *value)
+{
+    size_t n = strlen(value);
+    for (const char *at = only; *at; at += strcspn(at, " "), at += *at == ' ') {
+        if (n && strcspn(at, " ") == n && memcmp(at, value, n) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool holds_promise(const struct config_row *row, const struct config_value *value)
 {
     switch (row->type) {
@@ -12,7 +23,7 @@ static bool holds_promise(const struct config_row *row, const struct config_valu
     case CONFIG_LIST:
         return value->count == 0;
     default:
-        return value->text && row->only[0] && strcmp(value->text, row->only) == 0;
+        return value->text && is_promised(row->only, value->text);
     }
 }
 

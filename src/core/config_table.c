@@ -321,8 +321,10 @@ static const struct config_row rows[] = {
          "The sandbox without which no gate starts. Unset, a gate starts and its calls fail where "
          "the machine allows none."},
     {"workspace.mode", CONFIG_ENUM, CONFIG_NEVER, .choices = "host|overlay|agentfs",
-     .env = "WORKSPACE_FS_MODE", .only = "host", .lacks = "no other mode is available",
-     .doc = "Where writes land; unset, `host` for one-off commands and `overlay` for servers."},
+     .env = "WORKSPACE_FS_MODE", .only = "host or overlay", .lacks = "that mode is not available",
+     .doc =
+         "Where writes land. `overlay`: in a session's own layer, until they are taken over; calls "
+         "then need a session. Unset, `host`, and what `session create` was told."},
     {"model.provider", CONFIG_ENUM, CONFIG_NEVER, .choices = "ollama|openai|anthropic",
      .env = "MODEL_PROVIDER", .only = "", .lacks = NO_MODEL,
      .doc = "The protocol of the model endpoint."},

@@ -86,7 +86,7 @@ static struct line_session *open_line_session(struct line_sessions *all, const c
     struct line_session *s = mem_zero(sizeof *s);
     if (named_load(all->gate->state_fd, id, &s->named, err) == 0 &&
         named_check_workspace(&s->named, err) == 0 && take_lock(&s->named, err) == 0 &&
-        gate_add_session(all->gate, s->named.workspace, s->named.id, &s->session, err) == 0) {
+        gate_add_session(all->gate, &s->named, &s->session, err) == 0) {
         if (forward_listen(&s->forward, all->gate, s->session, &s->named, err) == 0)
             return s;
         gate_drop_session(all->gate, s->session);

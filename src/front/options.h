@@ -8,24 +8,25 @@
 #define WORDS_MAX 8
 
 enum option_set {
-    OPTIONS_SHAPE = 1,        /* --dialect --format */
-    OPTIONS_PLACE = 2,        /* --workspace --project --pkg --state --session */
-    OPTIONS_IDENTITY = 4,     /* --agent --run --config */
-    OPTIONS_LISTING = 8,      /* --json */
-    OPTIONS_FOLDER = 16,      /* --workspace alone */
-    OPTIONS_DIALECT = 32,     /* --dialect alone */
-    OPTIONS_COMMAND = 64,     /* --cwd --git --agent --config --raw */
-    OPTIONS_REST = 128,       /* what stands behind the options is not looked at */
-    OPTIONS_SCOPE = 256,      /* how far a yes reaches: --session --always --yes */
-    OPTIONS_WAITING = 512,    /* --all --watch */
-    OPTIONS_APPROVER = 1024,  /* --approver */
-    OPTIONS_AUDIT = 1 << 14,  /* which records, and how they are written */
-    OPTIONS_VERIFY = 1 << 15, /* --anchors */
-    OPTIONS_CALLER = 1 << 16, /* --agent --config */
-    OPTIONS_AGENTS = 1 << 17, /* --agents --sessions */
-    OPTIONS_NAMES = 1 << 18,  /* --names */
-    OPTIONS_FILE = 1 << 19,   /* --config alone */
-    OPTIONS_MCP = 1 << 20,    /* --structured --tools --read-only */
+    OPTIONS_SHAPE = 1,         /* --dialect --format */
+    OPTIONS_PLACE = 2,         /* --workspace --project --pkg --state --session */
+    OPTIONS_IDENTITY = 4,      /* --agent --run --config */
+    OPTIONS_LISTING = 8,       /* --json */
+    OPTIONS_FOLDER = 16,       /* --workspace alone */
+    OPTIONS_DIALECT = 32,      /* --dialect alone */
+    OPTIONS_COMMAND = 64,      /* --cwd --git --agent --config --raw */
+    OPTIONS_REST = 128,        /* what stands behind the options is not looked at */
+    OPTIONS_SCOPE = 256,       /* how far a yes reaches: --session --always --yes */
+    OPTIONS_WAITING = 512,     /* --all --watch */
+    OPTIONS_APPROVER = 1024,   /* --approver */
+    OPTIONS_AUDIT = 1 << 14,   /* which records, and how they are written */
+    OPTIONS_VERIFY = 1 << 15,  /* --anchors */
+    OPTIONS_CALLER = 1 << 16,  /* --agent --config */
+    OPTIONS_AGENTS = 1 << 17,  /* --agents --sessions */
+    OPTIONS_NAMES = 1 << 18,   /* --names */
+    OPTIONS_FILE = 1 << 19,    /* --config alone */
+    OPTIONS_MCP = 1 << 20,     /* --structured --tools --read-only */
+    OPTIONS_SESSION = 1 << 21, /* what is made or done to a session: --overlay --config */
 };
 
 struct options {
@@ -69,6 +70,7 @@ struct options {
     bool failed;
     bool git;
     const char *anchors;
+    bool overlay;
     char *const *rest; /* OPTIONS_REST */
     int n_rest;
 };

@@ -6,6 +6,7 @@
 #include "base/shown.h"
 #include "front/front.h"
 #include "front/verbs.h"
+#include "gate/state.h"
 #include "session/named.h"
 
 #define CREATED_SHOWN 100
@@ -35,7 +36,8 @@ static void list_named_session(void *arg, const struct named *named, bool owned)
     jo_open(&l->j, '{');
     jo_ktext(&l->j, "id", named->id);
     jo_ktext(&l->j, "workspace", named->workspace);
-    jo_ktext(&l->j, "mode", "host");
+    if (!named->damaged)
+        jo_ktext(&l->j, "mode", named->overlay ? "overlay" : "host");
     jo_ktext(&l->j, "created", named->created);
     jo_kbool(&l->j, "in_use", owned);
     if (named->damaged)
@@ -43,12 +45,25 @@ static void list_named_session(void *arg, const struct named *named, bool owned)
     jo_close(&l->j, '}');
 }
 
+/* What is not said is configured. */
+static int choose_mode(const struct options *o, bool *ret_overlay, struct err *err)
+{
+    struct config *config = config_new();
+    int r = state_load_config(config, o->config, err);
+    const char *mode = r < 0 ? NULL : config_text(config, "workspace.mode");
+    *ret_overlay = o->overlay || (mode && strcmp(mode, "overlay") == 0);
+    config_free(config);
+    return r;
+}
+
 static int create(int state_fd, const struct options *o, struct buf *out, struct err *err)
 {
     char id[NAMED_ID_MAX];
+    bool overlay;
     if (o->n_words > 1)
-        return err_set(err, ERR_INVALID_ARGUMENTS, "`session create` takes only --workspace");
-    if (named_create(state_fd, o->workspace ? o->workspace : ".", id, err) < 0)
+        return err_set(err, ERR_INVALID_ARGUMENTS, "`session create` takes only options");
+    if (choose_mode(o, &overlay, err) < 0 ||
+        named_create(state_fd, o->workspace ? o->workspace : ".", overlay, id, err) < 0)
         return -1;
     return buf_addf(out, "%s\n", id);
 }
@@ -102,7 +117,7 @@ static const struct verb session_verbs[] = {
 static const struct verbs verbs = {
     .all = session_verbs,
     .usage = "usage: sandgate session VERB [ID] [options]\n\n",
-    .options = OPTIONS_FOLDER | OPTIONS_LISTING,
+    .options = OPTIONS_FOLDER | OPTIONS_LISTING | OPTIONS_SESSION,
     .out_max = 4u << 20,
 };
 

@@ -60,7 +60,7 @@ int explain_files(const struct call *call, const struct policy_call *pc, policy_
 {
     BUF_AT_END struct buf rules = BUF_INIT(0);
     struct err ignored; /* rules that cannot be read keep the cell from starting */
-    settings_pack_rules(call->workplace->config, (struct str){0}, &rules);
+    settings_pack_rules(call->workplace->config, false, (struct str){0}, &rules);
     struct judged j = {.step = step, .arg = arg, .err = err};
     j.guard = guard_new(buf_str(&rules), &ignored);
     int r = j.guard ? judge_call_places(&j, pc) : 0;

@@ -18,6 +18,7 @@ struct gate_options {
     const char *state;
     const char *agent;
     const char *session; /* NULL: one without a name */
+    const char *layer;   /* where changes of an overlay session lie; NULL: it is in host mode */
     bool commands;       /* some call may run one */
     bool once;           /* there is one call */
     bool own_hand;       /* a person typed it */
@@ -64,7 +65,8 @@ struct call *gate_call_new(struct gate *gate, struct session *session);
 
 /* Opens another session beside the gate's own: of this folder, known by this name. Refuses one in which an agent could
  * change what the gate executes or believes. */
-int gate_add_session(struct gate *gate, const char *workspace, const char *id, struct session **ret,
+struct named;
+int gate_add_session(struct gate *gate, const struct named *named, struct session **ret,
                      struct err *err);
 /* Ends one of these. None of its calls may be in the pipeline. */
 void gate_drop_session(struct gate *gate, struct session *session);

@@ -9,6 +9,7 @@
 #include "gate/reach.h"
 #include "gate/seen.h"
 #include "gate/state.h"
+#include "session/named.h"
 
 /* The program that takes heads of the log away, NULL-ended; NULL: none. */
 static const char **anchor_words(const struct config *config)
@@ -59,6 +60,24 @@ static int choose_places(struct gate *gate, const struct gate_options *o, struct
     return seen_refuse(places, gate->config, o->config_file, err);
 }
 
+/* Changes are to go where they can be looked at, and be taken over or discarded, by a name. */
+static int refuse_without_layer(const struct gate *gate, const struct gate_options *o,
+                                const struct places *places, struct err *err)
+{
+    const char *mode = config_text(gate->config, "workspace.mode");
+    if (!o->session && mode && strcmp(mode, "overlay") == 0)
+        return err_field(err, "workspace.mode",
+                         "workspace.mode (WORKSPACE_FS_MODE) is overlay: make a session with "
+                         "`sandgate session create` and name it with --session");
+    bool first = places->count > 0 && (places->count == 1 || o->dialect->id == DIALECT_TOOLHOST);
+    if (o->layer && (o->dialect->id == DIALECT_SYSTEM || !first))
+        return err_set(err, ERR_INVALID_ARGUMENTS,
+                       "session %s is an overlay, and the dialect %s works in folders of the "
+                       "configuration: use another dialect, or a session without --overlay",
+                       o->session, o->dialect->name);
+    return 0;
+}
+
 static int make_session(struct gate *gate, const struct gate_options *o,
                         const struct places *places, struct session **ret, struct err *err)
 {
@@ -80,10 +99,12 @@ static int make_session(struct gate *gate, const struct gate_options *o,
         .once = o->once,
         .n_command_roots = places->n_commands,
         .command_base = places->command_base,
+        .layer = o->layer,
     };
     memcpy(options.roots, places->roots, sizeof options.roots);
     memcpy(options.command_roots, places->commands, sizeof options.command_roots);
-    if (session_new(ret, &gate->loop, &options, err) < 0)
+    if (refuse_without_layer(gate, o, places, err) < 0 ||
+        session_new(ret, &gate->loop, &options, err) < 0)
         return -1;
     session_workplace(*ret)->excludes = buf_str(&gate->excludes);
     return 0;
@@ -145,14 +166,16 @@ static int refuse_shown_to_hooks(const struct gate *gate, const char *id,
     return 0;
 }
 
-int gate_add_session(struct gate *gate, const char *workspace, const char *id, struct session **ret,
+int gate_add_session(struct gate *gate, const struct named *named, struct session **ret,
                      struct err *err)
 {
     struct gate_options o = gate->options;
     CLEANUP(places_done) struct places places = {.state_fd = gate->state_fd};
     struct reach reach;
-    o.workspace = workspace;
+    const char *id = named->id;
+    o.workspace = named->workspace;
     o.session = id;
+    o.layer = named->layer;
     o.project = o.pkg = o.state = NULL;
     if (choose_places(gate, &o, &places, &reach, err) < 0 ||
         check_anchor(gate, id, &reach, err) < 0 ||

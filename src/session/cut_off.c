@@ -90,11 +90,11 @@ static int marker_unusable(const struct cut_off *c, int error, struct err *err)
     return err_reason(err, "state_unusable");
 }
 
-/* Hooks have one folder, which they cannot write to. */
+/* Hooks have one folder, which they cannot write to; in a layer nothing is in effect before it is taken over. */
 static int check_no_store(const struct session *s, struct err *err)
 {
     for (size_t i = 0; i < s->spec.n_roots; i++) {
-        if (s->spec.roots[i].commands && s->spec.roots[i].writable)
+        if (s->spec.roots[i].commands && !spec_root_is_readonly(&s->spec, i))
             return err_set(err, ERR_INTERNAL,
                            "no command can start: without a state folder nothing could tell later "
                            "what it left behind if it is cut off");

@@ -50,7 +50,7 @@ bool leftover_collect(struct leftover **list, int state_fd, const struct cell_sp
 {
     bool more = false;
     for (size_t i = 0; i < spec->n_roots; i++) {
-        const struct cell_root *root = &spec->roots[i];
+        const struct cell_root *root = spec_changed(spec, i);
         struct collecting c = {list, i};
         if (root->writable)
             more |= sweep_collect(state_fd, root->device, root->inode, found, &c);
@@ -61,7 +61,7 @@ bool leftover_collect(struct leftover **list, int state_fd, const struct cell_sp
 void leftover_leave(struct leftover **list, int state_fd, const struct cell_spec *spec)
 {
     for (struct leftover *l; (l = leftover_take(list));) {
-        const struct cell_root *root = &spec->roots[l->root];
+        const struct cell_root *root = spec_changed(spec, l->root);
         struct sweep note;
         struct err err;
         /* As a dead gate would have left it. If that fails, the file stays: no worse than before. */

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "session/layer.h"
 #include "session/way.h"
 
 /* A folder of the last root that stays read-only has to be so by every name it has in the cell. */
@@ -55,6 +56,9 @@ static int hide_from_commands(const struct session_options *o, struct cell_spec 
         spec_hide_in_shown(spec, o->settings_folder);
     if (o->hidden)
         hide_workplace(o->hidden, spec);
+    /* Where a place of the machine shows it, it would be seen as it is. */
+    if (spec->layer.host)
+        spec_hide(spec, spec->roots[0].host);
     return 0;
 }
 
@@ -224,6 +228,9 @@ int make_spec(const struct session_options *options, struct cell_spec *ret, stru
         if (spec_add_root(ret, &options->roots[i], protect, err) < 0)
             return -1;
     }
+    spec_choose_owner(ret, geteuid(), getegid(), (uint32_t)config_int(options->config, "cell.uid"));
+    if (options->layer && layer_add(options->layer, ret, err) < 0)
+        return -1;
     if (options->commands && add_commands(options, ret, err) < 0)
         return -1;
     mode_t mask = umask(022);
@@ -234,7 +241,9 @@ int make_spec(const struct session_options *options, struct cell_spec *ret, stru
                        ? 2
                        : (uint32_t)config_int(options->config, "limits.workerThreads") + 1;
     ret->system = options->show_system;
-    spec_choose_owner(ret, geteuid(), getegid(), (uint32_t)config_int(options->config, "cell.uid"));
+    /* What is known of the project's files is of no use for those of an overlay, and what is made there stays. */
+    if (options->layer)
+        return 0;
     if (!options->state || !(options->commands || had_store(options, ret)))
         return 0;
     return add_store(options, ret, err);

@@ -20,8 +20,7 @@
 /* The first byte of a marker. */
 #define RUNNING '+'
 #define RESTING '-'
-#define BOOT_FILE "/proc/sys/kernel/random/boot_id"
-#define BOOT_BYTES 36
+#define BOOT_BYTES PROCESS_GROUP_BOOT
 #define BOOT_AT (1 + PROCESS_GROUP_TEXT)
 #define TEXT_BYTES (BOOT_AT + BOOT_BYTES)
 /* What a marker is called until it is locked. */
@@ -40,20 +39,12 @@ void marker_done(struct marker *m)
     marker_init(m, NULL);
 }
 
-/* Zeros where it cannot be told. */
-static void read_boot(char out[BOOT_BYTES])
-{
-    FD_AT_END int fd = open(BOOT_FILE, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fd_read_upto(fd, out, BOOT_BYTES) != BOOT_BYTES)
-        memset(out, 0, BOOT_BYTES);
-}
-
 /* A marker without an id may be of this one. */
 static bool is_of_this_boot(int fd)
 {
     char noted[BOOT_BYTES] = {0};
     char now[BOOT_BYTES];
-    read_boot(now);
+    process_group_boot(now);
     return pread(fd, noted, sizeof noted, BOOT_AT) != BOOT_BYTES || !noted[0] || !now[0] ||
            memcmp(noted, now, BOOT_BYTES) == 0;
 }
@@ -164,7 +155,7 @@ static int try_set(struct marker *m, const char *tag, const bool roots[ROOTS_MAX
         return -errno;
     link_indexes(m, store, roots);
     process_group_write(group, text + 1);
-    read_boot(text + BOOT_AT);
+    process_group_boot(text + BOOT_AT);
     m->recent = true;
     return write_marker_state(m->fd, text, sizeof text);
 }
@@ -186,7 +177,7 @@ void marker_set_group(struct marker *m, pid_t group)
     char text[PROCESS_GROUP_TEXT + BOOT_BYTES];
     struct stat st;
     process_group_write(group, text);
-    read_boot(text + PROCESS_GROUP_TEXT);
+    process_group_boot(text + PROCESS_GROUP_TEXT);
     m->recent = true;
     if (fstat(m->fd, &st) < 0 || pwrite(m->fd, text, sizeof text, 1) < 0)
         return;

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +16,14 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "session/layer.h"
+#include "session/remove_tree.h"
 
 #define FOLDER "sessions"
 #define RECORD "session.json"
 #define LOCK "lock"
+#define MODE_HOST "host"
+#define MODE_OVERLAY "overlay"
 /* The reason of an error: nobody can tell yet whether the session is being made, or was left so. */
 #define NO_RECORD "no_record"
 #define IDENTITY_MAX 96
@@ -65,7 +70,8 @@ static bool identify_workspace(const char *workspace, char out[IDENTITY_MAX])
     return true;
 }
 
-static int write_record(int dir, const char *id, const char *workspace, struct err *err)
+static int write_record(int dir, const char *id, const char *workspace, bool overlay,
+                        struct err *err)
 {
     char identity[IDENTITY_MAX];
     char created[CLOCK_TEXT_MAX];
@@ -79,7 +85,7 @@ static int write_record(int dir, const char *id, const char *workspace, struct e
     jo_key(&j, "workspace");
     jo_bytes(&j, (struct str){workspace, strlen(workspace)});
     jo_ktext(&j, "identity", identity);
-    jo_ktext(&j, "mode", "host");
+    jo_ktext(&j, "mode", overlay ? MODE_OVERLAY : MODE_HOST);
     jo_ktext(&j, "created", created);
     jo_close(&j, '}');
     buf_add_char(&text, '\n');
@@ -94,7 +100,8 @@ static int write_record(int dir, const char *id, const char *workspace, struct e
     return err_file_failed(err, "writing the session's record");
 }
 
-int named_create(int state_fd, const char *workspace, char id[NAMED_ID_MAX], struct err *err)
+int named_create(int state_fd, const char *workspace, bool overlay, char id[NAMED_ID_MAX],
+                 struct err *err)
 {
     FREE_AT_END char *real = realpath(workspace, NULL);
     struct stat st;
@@ -111,7 +118,24 @@ int named_create(int state_fd, const char *workspace, char id[NAMED_ID_MAX], str
     FD_AT_END int dir = open_named_folder(all, id, false);
     if (dir < 0)
         return err_file_failed(err, "making the session");
-    return write_record(dir, id, real, err);
+    return write_record(dir, id, real, overlay, err);
+}
+
+/* False: it is none that there is. */
+static bool read_mode(struct named *named, const char *mode)
+{
+    char self[64];
+    char path[PATH_MAX];
+    named->overlay = mode && strcmp(mode, MODE_OVERLAY) == 0;
+    if (!named->overlay)
+        return !mode || strcmp(mode, MODE_HOST) == 0;
+    snprintf(self, sizeof self, "/proc/self/fd/%d", named->dir_fd);
+    ssize_t n = readlink(self, path, sizeof path - 1);
+    if (n <= 0)
+        return false;
+    path[n] = '\0';
+    named->layer = mem_format("%s/" LAYER_FOLDER, path);
+    return true;
 }
 
 static int read_session_record(struct named *named, struct err *err)
@@ -119,6 +143,7 @@ static int read_session_record(struct named *named, struct err *err)
     char text[RECORD_MAX];
     FD_AT_END int fd = fd_open_plain(named->dir_fd, RECORD, O_RDONLY);
     ssize_t n = fd < 0 ? -errno : fd_read_upto(fd, text, sizeof text);
+    bool known = false;
     if (n < 0 && n != -ENOENT && !fd_is_special((int)-n)) {
         errno = (int)-n;
         return err_file_failed(err, "the record of the session");
@@ -129,8 +154,9 @@ static int read_session_record(struct named *named, struct err *err)
         named->workspace = mem_dup(yyjson_get_str(yyjson_obj_get(root, "workspace")));
         named->identity = mem_dup(yyjson_get_str(yyjson_obj_get(root, "identity")));
         named->created = mem_dup(yyjson_get_str(yyjson_obj_get(root, "created")));
+        known = read_mode(named, yyjson_get_str(yyjson_obj_get(root, "mode")));
     }
-    if (named->workspace && named->created)
+    if (named->workspace && named->created && known)
         return 0;
     free(TAKE_PTR(named->workspace));
     free(TAKE_PTR(named->created));
@@ -177,6 +203,7 @@ void named_done(struct named *named)
     free(TAKE_PTR(named->workspace));
     free(TAKE_PTR(named->created));
     free(TAKE_PTR(named->identity));
+    free(TAKE_PTR(named->layer));
     fd_closep(&named->dir_fd);
     fd_closep(&named->lock_fd);
 }
@@ -209,8 +236,16 @@ int named_lock(struct named *named, struct err *err)
         return err_file_failed(err, "the session's lock");
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
         return errno == EWOULDBLOCK ? 0 : err_file_failed(err, "the session's lock");
+    if (layer_wait_for_cell(named->dir_fd, err) < 0)
+        return -1;
     named->lock_fd = TAKE_FD(fd);
     return 1;
+}
+
+static void remove_session_file(int dir, const char *name)
+{
+    if (unlinkat(dir, name, 0) < 0 && errno == EISDIR)
+        unlinkat(dir, name, AT_REMOVEDIR);
 }
 
 int named_remove(int state_fd, const char *id, struct err *err)
@@ -223,11 +258,15 @@ int named_remove(int state_fd, const char *id, struct err *err)
         return err_set(err, ERR_SESSION_BUSY, "session %s is in use by another process", id);
     if (r < 0)
         return -1;
-    static const char *const files[] = {"socket", RECORD, LOCK};
-    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-        if (unlinkat(named.dir_fd, files[i], 0) < 0 && errno == EISDIR)
-            unlinkat(named.dir_fd, files[i], AT_REMOVEDIR);
-    }
+    /* Without the record nobody works with half of a layer. */
+    remove_session_file(named.dir_fd, RECORD);
+    r = remove_tree(named.dir_fd, LAYER_FOLDER);
+    errno = -r;
+    if (r < 0)
+        return err_file_failed(err, "removing the session's layer");
+    static const char *const files[] = {"socket", LAYER_CELL, LOCK};
+    for (size_t i = 0; i < ARRAY_LEN(files); i++)
+        remove_session_file(named.dir_fd, files[i]);
     FD_AT_END int all = open_named_folder(state_fd, FOLDER, false);
     return unlinkat(all, id, AT_REMOVEDIR) < 0 ? err_file_failed(err, "removing the session") : 0;
 }

@@ -13,21 +13,25 @@ struct named {
     char *workspace;
     char *created;
     char *identity; /* of the workspace; NULL in records that have none */
+    bool overlay;   /* changes go to `layer` */
+    char *layer;    /* its folder, see layer.h; NULL in host mode */
     bool damaged;   /* its record: the three above are NULL */
     int dir_fd;
     int lock_fd; /* >= 0: this process owns it */
 };
 
 /* Makes a session of the folder and prints nothing; `id` is its new name. */
-int named_create(int state_fd, const char *workspace, char id[NAMED_ID_MAX], struct err *err);
+int named_create(int state_fd, const char *workspace, bool overlay, char id[NAMED_ID_MAX],
+                 struct err *err);
 int named_load(int state_fd, const char *id, struct named *ret, struct err *err);
 /* Whether its workspace is still the folder that it was made for, reached without links. */
 int named_check_workspace(const struct named *named, struct err *err);
 void named_done(struct named *named);
 
-/* 1: this process owns the session now; 0: another one does; -1 with an error. */
+/* 1: this process owns the session now, and no cell has its layer; 0: another one does; -1 with an error. */
 int named_lock(struct named *named, struct err *err);
-/* Forgets a session that nobody owns, also one whose record is damaged. Files of its workspace stay. */
+/* Forgets a session that nobody owns, with the changes in its layer, also one whose record is damaged. Files of its
+ * workspace stay. */
 int named_remove(int state_fd, const char *id, struct err *err);
 
 typedef void (*named_fn)(void *arg, const struct named *named, bool owned);

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 
 #define STAT_BYTES 1024
+#define BOOT_FILE "/proc/sys/kernel/random/boot_id"
 
 /* Since the machine began, in the unit of /proc. */
 static long long now_ticks(void)
@@ -29,6 +30,13 @@ void process_group_write(pid_t group, char text[PROCESS_GROUP_TEXT])
 {
     memset(text, 0, PROCESS_GROUP_TEXT);
     snprintf(text, PROCESS_GROUP_TEXT, "%d %lld\n", (int)group, now_ticks());
+}
+
+void process_group_boot(char out[PROCESS_GROUP_BOOT])
+{
+    FD_AT_END int fd = open(BOOT_FILE, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fd_read_upto(fd, out, PROCESS_GROUP_BOOT) != PROCESS_GROUP_BOOT)
+        memset(out, 0, PROCESS_GROUP_BOOT);
 }
 
 /* Zombies have ended: where nobody waits for them they stay for ever. What there are no descriptors or no memory to look at

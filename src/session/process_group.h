@@ -12,4 +12,8 @@ void process_group_write(pid_t group, char text[PROCESS_GROUP_TEXT]);
 /* Whether a process of it has not ended. Those that began after it was noted belong to another with the same number. */
 bool process_group_lives(const char *text);
 
+#define PROCESS_GROUP_BOOT 36
+/* The id of the machine's start. Zeros where it cannot be told. */
+void process_group_boot(char out[PROCESS_GROUP_BOOT]);
+
 #endif

@@ -18,12 +18,12 @@
 #include "base/json_out.h"
 #include "base/mem.h"
 #include "cell/spec.h"
+#include "session/remove_tree.h"
 
 #define STORES "workspaces"
 #define CONTENT "/quarantine"
 /* Two paths of control characters are escaped to six times their length. */
 #define NOTE_MAX (64u << 10)
-#define DEPTH_MAX 128
 
 /* No letters that are taken for digits. */
 static const char letters[] = "abcdefghjkmnpqrstuvwxyz23456789";
@@ -290,47 +290,12 @@ int quarantine_note_lock(int state_fd, const char *id, struct quarantine_note *r
 
 /* --- removing */
 
-static int empty_kept_folder(int dir, int depth);
-
-static int remove_child(int dir, const char *name, int depth)
-{
-    if (unlinkat(dir, name, 0) == 0)
-        return 0;
-    if (errno != EISDIR && errno != EPERM)
-        return -errno;
-    /* A copy has the modes of what it is a copy of. */
-    FD_AT_END int look = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (look < 0)
-        return -errno;
-    char self[64];
-    snprintf(self, sizeof self, "/proc/self/fd/%d", look);
-    (void)!chmod(self, 0700);
-    FD_AT_END int fd = open_quarantine_folder(dir, name);
-    int r = fd < 0 ? -errno : empty_kept_folder(fd, depth + 1);
-    return r == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0 ? -errno : r;
-}
-
-static int empty_kept_folder(int dir, int depth)
-{
-    DIR *all = depth < DEPTH_MAX ? fd_list(dir) : NULL;
-    int r = all ? 0 : depth < DEPTH_MAX ? -errno : -ELOOP;
-    for (struct dirent *d; r == 0 && all && (d = readdir(all));) {
-        if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0)
-            r = remove_child(dir, d->d_name, depth);
-    }
-    if (all)
-        closedir(all);
-    return r;
-}
-
 int quarantine_note_remove(struct quarantine_note *note, struct err *err)
 {
     int r = 0;
     if (note->content >= 0) {
         FD_AT_END int parent = open_quarantine_folder(note->content, "..");
-        r = parent < 0 ? -errno : empty_kept_folder(note->content, 0);
-        if (r == 0 && unlinkat(parent, note->id, AT_REMOVEDIR) < 0)
-            r = -errno;
+        r = parent < 0 ? -errno : remove_tree(parent, note->id);
     }
     if (r == 0 && note->notes >= 0 && unlinkat(note->notes, note->id, 0) < 0 && errno != ENOENT)
         r = -errno;

@@ -83,6 +83,7 @@ struct call *scan_call(struct session *s, size_t root, int64_t since, void (*don
                                                   .known = s->guards_known[root],
                                                   .since = since,
                                                   .ran_ns = s->ran_ns,
+                                                  .reopen = s->layer != NULL,
                                                   .max_entries = ENTRIES_MAX,
                                                   .max_guarded = GUARDED_MAX};
     call->quick = true;

@@ -153,7 +153,8 @@ bool scan_after_command(struct call *call)
 {
     struct session *s = session_of_call(call);
     struct command_after *after = &call->command->after;
-    if (!s->host.cell || s->host.state != HOST_OPEN)
+    /* What a command makes in a layer is judged when it is taken over. */
+    if (s->layer || !s->host.cell || s->host.state != HOST_OPEN)
         return false;
     if (!after->first_look)
         after->first_look = after->step - 1;

@@ -8,6 +8,7 @@
 #include "base/processor.h"
 #include "session/command_after.h"
 #include "session/commands.h"
+#include "session/layer.h"
 #include "session/preview.h"
 #include "session/scan.h"
 #include "session/session_parts.h"
@@ -109,7 +110,7 @@ static void send_rules(struct session *s, const struct config *config)
     struct call *call = session_own_call(s, OP_RULES, 0, ".", rules_taken);
     call->request.rules = (struct op_rules_request){.path = call_path_text(call)};
     call->quick = true;
-    settings_pack_rules(config, buf_str(&s->own_rules), &s->rules);
+    settings_pack_rules(config, s->layer, buf_str(&s->own_rules), &s->rules);
     call->request_body = buf_str(&s->rules);
     s->to_come++;
     session_send(s, call);
@@ -120,7 +121,7 @@ static void one_has_come(struct session *s)
 {
     if (--s->to_come > 0)
         return;
-    if (settings_pack_rules(s->config, buf_str(&s->own_rules), &s->rules))
+    if (settings_pack_rules(s->config, s->layer, buf_str(&s->own_rules), &s->rules))
         send_rules(s, s->config);
     else
         opened(s);
@@ -174,6 +175,10 @@ static void session_opening(void *owner)
 {
     struct session *s = owner;
     struct call *call;
+    struct err err;
+    /* Nothing mounts the layer before its processes are known. */
+    if (s->layer && layer_note_cell(s->layer, cell_group(s->host.cell), &err) < 0)
+        host_kill(&s->host, err.message);
     snprintf(s->cell_tag, sizeof s->cell_tag, "%s-%x", s->tag, s->host.cells);
     s->to_come = 0;
     send_rules(s, s->operator_config);

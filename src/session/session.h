@@ -28,6 +28,7 @@ struct session_options {
     struct root command_roots[ROOTS_MAX]; /* the folders they have */
     size_t n_command_roots;
     const char *command_base; /* absolute; relative ones begin there; NULL: at the first root */
+    const char *layer;        /* of the session: changes of the first root go there; NULL: none */
     const struct workplace *hidden; /* whose writable folders commands do not see; NULL: nobody */
 };
 

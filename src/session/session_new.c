@@ -62,6 +62,7 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     s->id = mem_dup(options->id);
     s->base = mem_dup(options->base);
     s->command_base = mem_dup(options->command_base);
+    s->layer = mem_dup(options->layer);
     s->settings = settings_path(options->settings);
     if (s->settings && strlen(s->settings) >= PATH_TEXT_MAX)
         return err_set(err, ERR_INVALID_ARGUMENTS,
@@ -93,7 +94,8 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     if (make_spec(options, &s->spec, err) < 0)
         return -1;
     buf_init(&s->own_rules, OWN_RULES_MAX);
-    own_rules_add(&s->spec, &s->own_rules);
+    if (!s->layer)
+        own_rules_add(&s->spec, &s->own_rules);
     cut_off_use_store(s);
     s->workplace = (struct workplace){
         .unsettled = true,
@@ -108,9 +110,10 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
         .command_base = s->command_base,
         .spills = &s->spills,
     };
-    for (size_t i = 0; i < s->spec.n_roots; i++)
-        sweep_init(&s->sweeps[i], s->state_fd, s->spec.roots[i].device, s->spec.roots[i].inode,
-                   s->tag);
+    for (size_t i = 0; i < s->spec.n_roots; i++) {
+        const struct cell_root *root = spec_changed(&s->spec, i);
+        sweep_init(&s->sweeps[i], s->state_fd, root->device, root->inode, s->tag);
+    }
     *ret_session = TAKE_PTR(s);
     return 0;
 }
@@ -144,6 +147,7 @@ void session_free(struct session *s)
     free(s->base);
     free(s->command_base);
     free(s->settings);
+    free(s->layer);
     free(s);
 }
 

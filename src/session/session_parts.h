@@ -23,6 +23,7 @@ struct session {
     char *id;
     char *base;
     char *command_base;
+    char *layer;       /* of an overlay over the first root; NULL: there is none */
     char *settings;    /* path of the workspace's own file in the first root; NULL: there is none */
     char tag[16];      /* of this gate's temporary files */
     char cell_tag[32]; /* of those of the cell at hand: a later one must not sweep its own */

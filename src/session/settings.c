@@ -56,10 +56,14 @@ static void pack_list(const struct config *config, const char *path, enum guard_
         guard_pack(out, kind, items[i]);
 }
 
-bool settings_pack_rules(const struct config *config, struct str own, struct buf *rules)
+bool settings_pack_rules(const struct config *config, bool overlay, struct str own,
+                         struct buf *rules)
 {
     struct buf fresh = BUF_INIT(RULES_MAX);
-    pack_list(config, "files.protected", GUARD_PROTECTED, &fresh);
+    if (overlay)
+        guard_pack(&fresh, GUARD_PROTECTED, STR("/" SETTINGS_FILE));
+    else
+        pack_list(config, "files.protected", GUARD_PROTECTED, &fresh);
     /* Behind the others: no exception of theirs holds for them. */
     if (own.n)
         buf_add(&fresh, own.p, own.n);

@@ -14,7 +14,9 @@ struct config *settings_lay_over(const struct config *operator_config, const str
                                  bool expected, struct err *err);
 
 /* `files.protected`, `files.secret` and the session's own rules (own_rules.h) for a worker, in the place of what `rules`
- * held. Whether they are others. */
-bool settings_pack_rules(const struct config *config, struct str own, struct buf *rules);
+ * held. Whether they are others. `overlay`: a change runs no code on the host, so that only the settings themselves are
+ * protected: without them the next cell would be allowed more. */
+bool settings_pack_rules(const struct config *config, bool overlay, struct str own,
+                         struct buf *rules);
 
 #endif

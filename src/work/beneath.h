@@ -26,6 +26,7 @@ struct beneath_root {
     const char *inside; /* absolute links to these and `also` count as inside */
     const char *host;
     bool writable;
+    bool layered;  /* an overlay, of a folder that changes beside it */
     bool no_links; /* no symbolic link is followed */
     bool as_named; /* nor here: a rule about paths decided, by the names as they are given */
     const struct guard *guard; /* what is protected and secret in it; NULL: nothing */

@@ -411,7 +411,8 @@ int folder_read(struct reading *r, uint32_t folder, int fd)
     bool is_mount = parent == TREE_NONE || (st.stx_attributes & STATX_ATTR_MOUNT_ROOT);
     if (!(r->reopened || folder_can_reach(fd, &st)) || (is_mount && is_of_kernel(fd)))
         return folder == 0 ? -EACCES : folder_close(r, folder);
-    bool foreign = is_mount ? is_foreign_mount(fd) : t->folders[parent].flags & TREE_FOREIGN;
+    bool foreign = is_mount ? (folder == 0 && r->foreign) || is_foreign_mount(fd)
+                            : t->folders[parent].flags & TREE_FOREIGN;
     /* A link may lead through it, or by a name in it that means nothing where it is. */
     r->changed |= t->folders[folder].marks != TREE_NONE || t->links;
     unsigned git = t->folders[folder].flags & TREE_GIT;

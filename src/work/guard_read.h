@@ -13,11 +13,12 @@ struct reading {
     struct tree *tree;
     int root;
     const struct guard *guard;
-    char *chunk;      /* WORK_CHUNK bytes */
-    bool git;         /* the rules protect git directories */
-    bool changed;     /* what is guarded may have */
-    bool lost;        /* a folder was not found where it was */
-    bool moved;       /* one was renamed, as far as that was heard */
+    char *chunk;  /* WORK_CHUNK bytes */
+    bool git;     /* the rules protect git directories */
+    bool foreign; /* times of the root mean nothing: those of an overlay are its upper layer's */
+    bool changed; /* what is guarded may have */
+    bool lost;    /* a folder was not found where it was */
+    bool moved;   /* one was renamed, as far as that was heard */
     uint64_t folders; /* read so far */
     uint64_t max_entries;
     uint32_t *old; /* a table of the folders that were there before */

@@ -343,6 +343,7 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
                                  .chunk = w->chunk,
                                  .git = guard_protects_git(w->guard),
                                  .reopens = q->ran_ns > 0 && at->generation > 0 ? at : NULL,
+                                 .foreign = root->layered,
                                  .max_entries = (uint64_t)q->max_entries}};
     CLEANUP(tree_done) struct tree baseline = {0};
     *reply = (union op_reply){.scan = {0}};

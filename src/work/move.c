@@ -11,8 +11,14 @@
 
 #define TRIES 8
 
-static int cannot_move(struct err *err, int error, const struct op_move_request *q)
+static int cannot_move(struct err *err, int error, const struct beneath_root *root,
+                       const struct op_move_request *q)
 {
+    if (error == EXDEV && root->layered && q->root == q->to_root)
+        return err_field(err, "path",
+                         "`%s` is a folder of the project, and the overlay of this session cannot "
+                         "rename such a folder: a command can copy it and delete it (`mv` does)",
+                         q->path.p);
     if (error == EINVAL)
         return err_field(err, "to",
                          "`%s` lies in `%s` itself: a folder cannot be moved into itself", q->to.p,
@@ -130,7 +136,7 @@ static int move_to(struct work *w, const struct beneath_root *root, const struct
         return -1;
     /* Another call may have moved it, or replaced it, while this one waited. */
     if (fstatat(from->dir, from->name, &now, AT_SYMLINK_NOFOLLOW) < 0)
-        return cannot_move(err, errno, q);
+        return cannot_move(err, errno, root, q);
     if ((now.st_mode & S_IFMT) != (st->st_mode & S_IFMT))
         return work_replaced(err, q->path.p);
     *ret_there = fstatat(to->dir, to->name, &old, AT_SYMLINK_NOFOLLOW) == 0;
@@ -153,7 +159,7 @@ static int move_to(struct work *w, const struct beneath_root *root, const struct
     int error = errno;
     if (error == ENOENT && fstatat(from->dir, from->name, &old, AT_SYMLINK_NOFOLLOW) == 0)
         return 1;
-    return cannot_move(err, error, q);
+    return cannot_move(err, error, root, q);
 }
 
 /* What is guarded in a folder has to be so at the new place, and what is not must not become so. */
@@ -180,7 +186,7 @@ int work_move(struct work *w, const union op_request *request, struct str body,
     if (find_moved_entry(w, q, &from, &real, &st, err) < 0)
         return -1;
     if (is_into_itself(q, &st))
-        return cannot_move(err, EINVAL, q);
+        return cannot_move(err, EINVAL, &w->at, q);
     const struct beneath_root from_root = w->at;
     const struct beneath_root *root = work_writable_root(w, q->to_root, false, q->to.p, err);
     unsigned flags = BENEATH_PARENTS | beneath_kind(st.st_mode);
@@ -222,7 +228,7 @@ int work_look_move(struct work *w, const struct op_move_request *q, struct op_pr
     if (find_moved_entry(w, q, &from, &real, &st, err) < 0)
         return -1;
     if (is_into_itself(q, &st))
-        return cannot_move(err, EINVAL, q);
+        return cannot_move(err, EINVAL, &w->at, q);
     const struct beneath_root from_root = w->at;
     const struct beneath_root *root = work_writable_root(w, q->to_root, false, q->to.p, err);
     unsigned flags = BENEATH_PARENTS | BENEATH_LOOK | beneath_kind(st.st_mode);

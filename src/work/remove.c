@@ -216,7 +216,9 @@ static int not_the_same(const struct op_delete_request *q, const struct left *le
     return err_reason(err, "replaced");
 }
 
-/* A rename goes by the name, under which another folder may be by now: that is seen afterwards, and put back. */
+/* 1: a folder of the project lies beneath an overlay and cannot be renamed there.
+ *
+ * A rename goes by the name, under which another folder may be by now: that is seen afterwards, and put back. */
 static int rename_away(struct work *w, const struct op_delete_request *q,
                        const struct beneath_place *place, const char *real, const struct stat *st,
                        struct temp *temp, struct err *err)
@@ -241,6 +243,8 @@ static int rename_away(struct work *w, const struct op_delete_request *q,
         temp_end(temp);
         if (r == 0)
             return not_the_same(q, &left, err);
+        if (error == EXDEV && w->at.layered)
+            return 1;
         if (error != EEXIST)
             return beneath_errno(err, error, q->path.p);
     }
@@ -269,24 +273,28 @@ static int cannot_remove(const struct op_delete_request *q, int error, struct er
 }
 
 /* Out of the way in one step under a name that the next sweep knows, and only then emptied: whatever
- * happens, nobody meets half a folder under its own name. What cannot be removed is put back. */
+ * happens, nobody meets half a folder under its own name. What cannot be removed is put back. Where it cannot be renamed
+ * it is emptied as it is. */
 static int remove_folder(struct work *w, const struct op_delete_request *q,
                          const struct beneath_place *place, const char *real, const struct stat *st,
                          int64_t *count, struct err *err)
 {
     struct temp temp;
-    struct left left;
+    struct left left = {""};
     const struct tree_op op = {.root = &w->at, .path = q->path.p, .real = real};
     work_slow(w);
-    if (work_check_tree(w, place, &op, err) < 0 ||
-        rename_away(w, q, place, real, st, &temp, err) < 0)
+    if (work_check_tree(w, place, &op, err) < 0)
+        return -1;
+    int kept = rename_away(w, q, place, real, st, &temp, err);
+    if (kept < 0)
         return -1;
     CLEANUP(subtree_done) struct subtree rules;
     subtree_init(&rules, &w->at, real, NULL);
-    int r = work_remove_tree(w, place->dir, temp.name, &rules, count);
-    if (r < 0)
+    int r = work_remove_tree(w, place->dir, kept ? place->name : temp.name, &rules, count);
+    if (r < 0 && !kept)
         put_removed_back(w, place, temp.name, &left);
-    temp_end(&temp);
+    if (!kept)
+        temp_end(&temp);
     if (r == 0)
         return 0;
     struct err why = {0};

@@ -486,6 +486,7 @@ int worker_main(int work_fd, const struct cell_spec *spec, const int *roots, str
     for (size_t i = 0; i < spec->n_roots; i++) {
         const struct cell_root *r = &spec->roots[i];
         worker.roots[i] = (struct beneath_root){roots[i], r->inside, r->host, r->writable};
+        worker.roots[i].layered = spec_changed(spec, i) != r;
         worker.roots[i].also = (const char *const *)r->also;
     }
     size_t store = spec_store(spec);

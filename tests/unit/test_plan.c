@@ -41,6 +41,27 @@ static void one_folder(void **state)
            "seal\n");
 }
 
+static void a_folder_beneath_an_overlay(void **state)
+{
+    (void)state;
+    CLEANUP(spec_done) struct cell_spec spec = {.n_roots = 2};
+    spec.roots[0] = root("/home/u/w", "/project", true, NULL);
+    spec.roots[1] = root("/srv/state", "/state", true, NULL);
+    spec.layer = root("/var/layer", "", true, NULL);
+    prints(&spec, NULL, 0,
+           "private\n"
+           "clone #0 /home/u/w ro\n"
+           "clone #1 /srv/state\n"
+           "clone #2 /var/layer\n"
+           "tmpfs -> /tmp\n"
+           "mkdir -> project\n"
+           "mkdir -> state\n"
+           "overlay #0 #2 -> project\n"
+           "attach #1 -> state\n"
+           "pivot\n"
+           "seal\n");
+}
+
 static void three_folders_and_protected_logs(void **state)
 {
     (void)state;
@@ -617,6 +638,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_folder),
+        cmocka_unit_test(a_folder_beneath_an_overlay),
         cmocka_unit_test(three_folders_and_protected_logs),
         cmocka_unit_test(logs_within_the_project),
         cmocka_unit_test(a_cell_for_commands),

@@ -58,6 +58,26 @@ static void assert_same(const struct cell_spec *a, const struct cell_spec *b)
     }
 }
 
+static void a_layer_arrives(void **state)
+{
+    (void)state;
+    char host[] = "/srv/w";
+    char layer[] = "/srv/layer";
+    char inside[] = "";
+    struct cell_spec spec = {.uid = 1, .gid = 1, .threads = 1, .n_roots = 1};
+    struct cell_spec again;
+    spec.roots[0] = (struct cell_root){.host = host, .inside = host, .writable = true};
+    assert_false(spec_root_is_readonly(&spec, 0));
+    spec.layer = (struct cell_root){.host = layer, .inside = inside, .inode = 7, .writable = true};
+    read_back(&spec, &again);
+    assert_same(&spec, &again);
+    assert_text(again.layer.host, layer);
+    assert_true(again.layer.inode == 7 && again.layer.writable);
+    assert_true(spec_root_is_readonly(&again, 0));
+    assert_ptr_equal(spec_changed(&again, 0), &again.layer);
+    spec_done(&again);
+}
+
 static void arrives_as_it_was_written(void **state)
 {
     (void)state;
@@ -237,6 +257,7 @@ static void a_cell_belongs_to_someone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_layer_arrives),
         cmocka_unit_test(arrives_as_it_was_written),
         cmocka_unit_test(every_inode_arrives),
         cmocka_unit_test(what_no_cell_may_be_is_refused),

@@ -1,0 +1,90 @@
+#include "session/layer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "session/process_group.h"
+
+#define NOTE_BYTES (PROCESS_GROUP_TEXT + PROCESS_GROUP_BOOT)
+/* A cell whose gate was killed ends within milliseconds, if the machine is not busy. */
+#define LOOKS 5000
+#define LOOK_NS 2000000
+
+static int layer_failed(const char *path, struct err *err)
+{
+    return err_set(err, err_code_for_file(errno), "the session's layer %s: %s", path,
+                   strerror(errno));
+}
+
+/* What is made there belongs to the cell's user, the modes are those of the folder that it lies over. */
+static int make_part(int layer, const char *name, const struct cell_spec *spec, mode_t mode)
+{
+    if (mkdirat(layer, name, 0700) < 0)
+        return errno == EEXIST ? 0 : -1;
+    FD_AT_END int fd = openat(layer, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || (geteuid() == 0 && fchown(fd, spec->uid, spec->gid) < 0))
+        return -1;
+    return fchmod(fd, mode);
+}
+
+int layer_add(const char *path, struct cell_spec *spec, struct err *err)
+{
+    struct stat base;
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+        return layer_failed(path, err);
+    FD_AT_END int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || stat(spec->roots[0].host, &base) < 0 ||
+        (geteuid() == 0 && fchown(fd, spec->uid, spec->gid) < 0) ||
+        make_part(fd, "work", spec, 0700) < 0 ||
+        make_part(fd, "upper", spec, base.st_mode & 0777) < 0)
+        return layer_failed(path, err);
+    return spec_add_layer(spec, path, err);
+}
+
+int layer_note_cell(const char *path, pid_t group, struct err *err)
+{
+    char note[NOTE_BYTES];
+    FREE_AT_END char *file = mem_format("%s/../" LAYER_CELL, path);
+    process_group_write(group, note);
+    process_group_boot(note + PROCESS_GROUP_TEXT);
+    FD_AT_END int fd = fd_open_plain(AT_FDCWD, file, O_WRONLY | O_CREAT);
+    int r = fd < 0 ? -errno : fd_write_all(fd, note, sizeof note);
+    errno = -r;
+    return r < 0 ? layer_failed(file, err) : 0;
+}
+
+static bool cell_lives(const char note[NOTE_BYTES])
+{
+    char boot[PROCESS_GROUP_BOOT];
+    process_group_boot(boot);
+    return memcmp(boot, note + PROCESS_GROUP_TEXT, sizeof boot) == 0 && process_group_lives(note);
+}
+
+int layer_wait_for_cell(int session, struct err *err)
+{
+    static const struct timespec pause = {.tv_nsec = LOOK_NS};
+    char note[NOTE_BYTES];
+    FD_AT_END int fd = fd_open_plain(session, LAYER_CELL, O_RDONLY);
+    if (fd < 0 && errno == ENOENT)
+        return 0;
+    ssize_t n = fd < 0 ? -errno : fd_read_upto(fd, note, sizeof note);
+    if (n < 0) {
+        errno = (int)-n;
+        return layer_failed(LAYER_CELL, err);
+    }
+    /* One that was cut off while it was written is of a cell that got no calls. */
+    for (int i = 0; n == sizeof note && cell_lives(note); i++) {
+        if (i == LOOKS)
+            return err_set(err, ERR_SESSION_BUSY,
+                           "the session's last gate was killed, and its commands have not ended "
+                           "yet; try again");
+        nanosleep(&pause, NULL);
+    }
+    return 0;
+}

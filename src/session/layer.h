@@ -1,0 +1,27 @@
+/* The upper layer of an overlay session: a folder of its own, outside of the project, in which the changes lie that
+ * nobody has taken over yet.
+ *
+ *   sessions/ID/layer/upper   the changes, as overlayfs keeps them
+ *   sessions/ID/layer/work    the kernel's
+ *   sessions/ID/cell          the processes of the cell that had it mounted last
+ *
+ * Two mounts of one upper layer would spoil it. A session has one gate at a time, by its lock; but the lock of a gate that
+ * was killed is free before the kernel has ended its cell, so that the next one waits for these processes. */
+#ifndef SANDGATE_SESSION_LAYER_H
+#define SANDGATE_SESSION_LAYER_H
+
+#include <sys/types.h>
+
+#include "cell/spec.h"
+
+#define LAYER_FOLDER "layer"
+#define LAYER_CELL "cell"
+
+/* Makes what is missing of the folder `path`, for the user of the cell, and adds it to the spec. */
+int layer_add(const char *path, struct cell_spec *spec, struct err *err);
+/* A cell has it from now on. */
+int layer_note_cell(const char *path, pid_t group, struct err *err);
+/* Waits for the cell that had it before. SESSION_BUSY: it goes on. `session` is the folder of the session. */
+int layer_wait_for_cell(int session, struct err *err);
+
+#endif

@@ -1,0 +1,236 @@
+#!/usr/bin/python3
+"""Sessions with an overlay: what tools and commands do reaches the project only when it is taken over."""
+import json
+import os
+import subprocess
+
+import lib
+from lib import AM_ROOT, Gate, check, wait_until
+
+
+class Place:
+    """A project and a state folder of its own for one case."""
+
+    def __init__(self, form, name):
+        self.form = form
+        self.home = form.folder(f"{name}-home", 0o700)
+        self.project = form.folder(f"{name}-project")
+        self.write("a.txt", "alpha\n")
+        self.write("sub/b.txt", "beta\n")
+
+    def write(self, path, content):
+        at = self.project / path
+        with self.form.acting():
+            at.parent.mkdir(parents=True, exist_ok=True)
+        return self.form.write(at, content)
+
+    def run(self, *argv, env=None):
+        return self.form.run(self.home, *argv, env=env)
+
+    def create(self, *options, env=None):
+        made = self.run("session", "create", "--workspace", self.project, *options, env=env)
+        check(made.returncode == 0, made.stderr)
+        return made.stdout.decode().strip()
+
+    def call(self, session, tool, arguments, *options, env=None):
+        done = self.run("call", tool, json.dumps(arguments), "--session", session, *options, env=env)
+        check(done.stdout, done.stderr.decode())
+        return json.loads(done.stdout)
+
+    def ok(self, session, tool, *options, **arguments):
+        answer = self.call(session, tool, arguments, *options)
+        check(answer["ok"], answer)
+        return answer["result"]
+
+    def sh(self, session, text, *options):
+        return self.ok(session, "run_command", *options, command=text)
+
+    def folder(self, session):
+        return self.home / "sandgate" / "sessions" / session
+
+
+def tree(folder):
+    """What is in a folder: type, mode, owner and content of each entry."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        st = path.lstat()
+        content = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else None
+        found[str(path.relative_to(folder))] = (st.st_mode, st.st_uid, st.st_ino, st.st_mtime_ns, content)
+    return found
+
+
+def stays(place):
+    place.write("run.sh", "#!/bin/sh\necho old\n")
+    session = place.create("--overlay")
+    before = tree(place.project)
+    place.ok(session, "write_file", path="new/deep/c.txt", content="gamma\n")
+    place.ok(session, "edit_file", path="a.txt", edits=[{"old_text": "alpha", "new_text": "ALPHA"}])
+    answer = place.call(session, "move", {"from": "sub", "to": "other"})
+    check(answer["error"]["code"] == "INVALID_ARGUMENTS" and "overlay" in answer["error"]["message"], answer)
+    made = place.sh(session, "mv sub other && cat other/b.txt && mv other sub")
+    check(made["exit_code"] == 0 and made["stdout"] == "beta\n", made)
+    place.ok(session, "delete", path="sub", recursive=True)
+    made = place.sh(session, "cat a.txt new/deep/c.txt; ls; echo more >> a.txt; chmod 755 run.sh; mkdir sub; "
+                             "ln -s a.txt link; ./run.sh")
+    check(made["stdout"] == "ALPHA\ngamma\na.txt\nnew\nrun.sh\nold\n", made)
+    check(place.ok(session, "read_file", path="a.txt")["content"] == "ALPHA\nmore\n", "tools see it in the next gate")
+    check(place.ok(session, "list_files", path="sub")["entries"] == [], "the folder was made anew")
+    check(tree(place.project) == before, f"the project changed: {tree(place.project)}")
+    shown = json.loads(place.run("session", "show", session).stdout)
+    check(shown["mode"] == "overlay", shown)
+    beside = place.create()
+    check(json.loads(place.run("session", "show", beside).stdout)["mode"] == "host", "not asked for, not made")
+    check(place.ok(beside, "read_file", path="a.txt")["content"] == "alpha\n", "a session in host mode sees the project")
+
+
+def from_settings(place):
+    overlay = {"WORKSPACE_FS_MODE": "overlay"}
+    session = place.create(env=overlay)
+    check(json.loads(place.run("session", "show", session).stdout)["mode"] == "overlay", "the setting counts")
+    done = place.run("call", "read_file", '{"path":"a.txt"}', "--workspace", place.project, env=overlay)
+    check(done.returncode == 2 and b"sandgate session create" in done.stderr and not done.stdout, done)
+    check(place.call(session, "read_file", {"path": "a.txt"}, env=overlay)["ok"], "by its name it is served")
+    done = place.run("session", "create", "--workspace", place.project, env={"WORKSPACE_FS_MODE": "agentfs"})
+    check(done.returncode != 0 and b"host or overlay" in done.stderr, done)
+
+
+def git(place):
+    for args in (["init", "-q", "-b", "main"], ["add", "a.txt"], ["commit", "-q", "-m", "first"]):
+        subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e@x", *args], cwd=place.project, check=True,
+                       env={**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null"}, **place.form.identity())
+    before = tree(place.project)
+    session = place.create("--overlay")
+    made = place.sh(session, "git checkout -q -b topic && echo x > hook && cp hook .git/hooks/pre-push && git add a.txt "
+                             "&& git -c user.name=n -c user.email=e@x commit -q --allow-empty -m two && git log --oneline "
+                             "| wc -l && mkdir .vscode && echo {} > .vscode/tasks.json")
+    check(made["exit_code"] == 0 and made["stdout"] == "2\n", made)
+    check(made["violations"] == [], made)
+    place.ok(session, "write_file", path=".vscode/tasks.json", content="[]")
+    check(place.sh(session, "cat .vscode/tasks.json; ls .git/hooks/pre-push")["stdout"] == "[].git/hooks/pre-push\n", "kept")
+    check(tree(place.project) == before, "the project changed")
+
+
+def secrets(place):
+    place.write(".env", "KEY=1\n")
+    place.write("conf/.env", "KEY=2\n")
+    session = place.create("--overlay")
+    made = place.sh(session, "cat .env conf/.env; rm -rf conf; mv .env moved; cp -r conf copy; chmod 600 .env; ls copy")
+    check("KEY" not in made["stdout"] + made["stderr"], made)
+    answer = place.call(session, "read_file", {"path": "conf/.env"})
+    check(answer["error"]["code"] == "PERMISSION_DENIED", answer)
+    answer = place.call(session, "delete", {"path": "conf", "recursive": True})
+    check(answer["error"]["code"] == "PERMISSION_DENIED", answer)
+    with Gate(place.form, "--session", session, state=place.home) as gate:
+        gate.ok("run_command", command="mkdir -p new; touch new/x sub/y")
+        # A folder that lies in the upper layer as well shows what its user adds below.
+        place.write("sub/.env", "KEY=3\n")
+        made = gate.ok("run_command", command="cat sub/.env; cat .env conf/.env; ls -a sub")
+        check("KEY" not in json.dumps(made), made)
+    left = [p for p in (place.folder(session) / "layer/upper").rglob("*") if p.name in (".env", "moved")]
+    check(not left, f"a secret, or a mark that deletes it, lies in the layer: {left}")
+
+
+def settings_stay(place):
+    place.write("sandgate.json", '{"files":{"secret":["*.hidden"]}}')
+    session = place.create("--overlay")
+    place.sh(session, "rm -f sandgate.json; mv sandgate.json x; echo '{}' > sandgate.json; true")
+    answer = place.call(session, "write_file", {"path": "sandgate.json", "content": "{}", "overwrite": True})
+    check(not answer["ok"] and answer["error"]["code"] in ("PERMISSION_DENIED", "INVALID_ARGUMENTS"), answer)
+    seen = place.ok(session, "read_file", path="sandgate.json")["content"]
+    check("hidden" in seen, f"what tightens the session was changed in it: {seen}")
+
+
+def shown_elsewhere(place):
+    """The project lies in a folder that commands are shown: they see the session's files there, or nothing."""
+    place.write("conf/.env", "KEY=2\n")
+    config = place.form.write(place.home / "config.json", json.dumps({"commands": {"show": [str(place.form.base)]}}))
+    session = place.create("--overlay")
+    made = place.sh(session, f"cat {place.project}/conf/.env; echo new > a.txt; cat {place.project}/a.txt; true",
+                    "--config", config)
+    check("KEY" not in made["stdout"] and "alpha" not in made["stdout"], made)
+
+
+def killed(place):
+    """A gate is killed while its command writes: the next one has the layer for itself."""
+    session = place.create("--overlay")
+    upper = place.folder(session) / "layer/upper"
+    with Gate(place.form, "--session", session, state=place.home) as gate:
+        gate.send("run_command", command="while :; do echo x >> running; done")
+        wait_until(lambda: (upper / "running").exists(), "the command writes")
+        gate.kill()
+        gate.wait_exit()
+    size = place.ok(session, "stat", path="running")["size"]
+    made = place.sh(session, "wc -c < running; echo end >> running; tail -n 1 running")
+    check(made["stdout"].split() == [str(size), "end"], f"{size}: {made}")
+    check(not (place.project / "running").exists(), "it reached the project")
+
+
+def mounts_inside(place):
+    with place.form.acting():
+        (place.project / "mnt").mkdir()
+    place.write("mnt/beneath", "beneath\n")
+    session = place.create("--overlay")
+    with lib.tmpfs(place.form, place.project / "mnt", "1m"):
+        answer = place.call(session, "read_file", {"path": "mnt/beneath"})
+        check(answer["error"]["code"] == "SANDBOX_UNAVAILABLE" and "mnt" in answer["error"]["message"], answer)
+    check(place.ok(session, "read_file", path="mnt/beneath")["content"] == "beneath\n", "without the mount it works")
+
+
+def discarded(place):
+    session = place.create("--overlay")
+    deep = "/".join(["d"] * 300)
+    place.sh(session, f"mkdir -p {deep} && touch {deep}/file && mkdir -p shut/in && touch shut/in/f && chmod 000 shut/in shut")
+    with Gate(place.form, "--session", session, state=place.home) as gate:
+        gate.ok("read_file", path="a.txt")
+        done = place.run("session", "discard", session)
+        check(done.returncode == 1 and b"in use" in done.stderr, done)
+    done = place.run("session", "discard", session)
+    check(done.returncode == 0 and not place.folder(session).exists(), done)
+    check(sorted(p.name for p in place.project.iterdir()) == ["a.txt", "sub"], "the project stays")
+
+
+def unknown_mode(place):
+    session = place.create("--overlay")
+    record = place.folder(session) / "session.json"
+    record.write_text(record.read_text().replace('"overlay"', '"other"'))
+    answer = place.call(session, "write_file", {"path": "x", "content": "x"})
+    check(answer["error"]["code"] == "INTERNAL" and "damaged" in answer["error"]["message"], answer)
+    check(not (place.project / "x").exists(), "it was taken for a session in host mode")
+
+
+def listed_folders(place):
+    """The dialect `system` works in folders that are configured, which have no layer."""
+    session = place.create("--overlay")
+    done = place.run("call", "filesystem", '{"operation":"list","path":"/"}', "--session", session, "--dialect", "system")
+    check(done.returncode == 2 and b"overlay" in done.stderr, done)
+
+
+CASES = [
+    ("what tools and commands do stays in the layer", stays),
+    ("the setting workspace.mode", from_settings),
+    ("git and protected files are written in the layer", git),
+    ("secret files are hidden and stay", secrets),
+    ("the settings of the workspace stay", settings_stay),
+    ("no other way leads to the project", shown_elsewhere),
+    ("a killed gate's cell ends before the next begins", killed),
+    ("mounts inside the project are refused", mounts_inside),
+    ("discarded with all that is in the layer", discarded),
+    ("a mode that is not known", unknown_mode),
+    ("folders of the configuration are refused", listed_folders),
+]
+
+
+def main():
+    if AM_ROOT:
+        lib.own_mounts()
+    tap = lib.Tap()
+    for form in lib.forms():
+        for name, case in CASES:
+            if case is mounts_inside and not AM_ROOT:
+                continue
+            with tap.case(f"{form.name}: {name}"):
+                case(Place(form, case.__name__))
+    tap.done()
+
+
+main()
