@@ -366,6 +366,29 @@ static const struct arg git_import_reply[] = {
     COUNT(refused, struct op_git_import_reply),
 };
 
+#define LAYER(type_)                                                                               \
+    {                                                                                              \
+        .name = "layer", .type = ARG_INT, .flags = ARG_REQUIRED, .offset = offsetof(type_, layer), \
+        .max = ROOTS_MAX - 1                                                                       \
+    }
+static const struct arg layer_list_request[] = {
+    ROOT_AND_PATH(struct op_layer_list_request),
+    LAYER(struct op_layer_list_request),
+    COUNT(max, struct op_layer_list_request),
+};
+static const struct arg layer_list_reply[] = {
+    COUNT(count, struct op_layer_list_reply),
+    COUNT(bytes, struct op_layer_list_reply),
+};
+static const struct arg layer_diff_request[] = {
+    ROOT_AND_PATH(struct op_layer_diff_request),
+    LAYER(struct op_layer_diff_request),
+};
+static const struct arg layer_diff_reply[] = {
+    FLAG(binary, struct op_layer_diff_reply),
+    FLAG(cut, struct op_layer_diff_reply),
+};
+
 #define OP_ROW(id_, name_, fields_, temp_, waits_, paths_, real_, body_, written_, preview_,       \
                check_)                                                                             \
     [OP_##id_] = {                                                                                 \

@@ -8,6 +8,7 @@
 #include "core/arg.h"
 #include "core/file_kind.h"
 #include "core/op_list.h"
+#include "core/op_overlay.h"
 #include "core/op_preview.h"
 #include "core/spill.h"
 
@@ -434,6 +435,8 @@ union op_request {
     struct op_quarantine_request quarantine;
     struct op_git_begin_request git_begin;
     struct op_git_import_request git_import;
+    struct op_layer_list_request layer_list;
+    struct op_layer_diff_request layer_diff;
 };
 
 union op_reply {
@@ -455,6 +458,8 @@ union op_reply {
     struct op_quarantine_reply quarantine;
     struct op_git_begin_reply git_begin;
     struct op_git_import_reply git_import;
+    struct op_layer_list_reply layer_list;
+    struct op_layer_diff_reply layer_diff;
     /* Of tools that need no operation. */
     int64_t time_ms;
     struct spill_page output;

@@ -5,6 +5,7 @@
 #include "base/base64.h"
 #include "core/call.h"
 #include "core/found.h"
+#include "core/op_change.h"
 
 bool op_check_any(const struct call *call)
 {
@@ -158,6 +159,17 @@ bool op_check_git_import(const struct call *call)
     while ((r = op_layer_next(&rest, &name)) > 0)
         count++;
     return r == 0 && count <= OP_DROPPED_MAX && count <= call->reply.git_import.dropped;
+}
+
+bool op_check_layer_list(const struct call *call)
+{
+    struct str rest = buf_str(&call->reply_body);
+    struct op_changed changed;
+    int64_t count = 0;
+    int r;
+    while ((r = op_changed_next(&rest, &changed)) > 0)
+        count++;
+    return r == 0 && count == call->reply.layer_list.count && count <= call->request.layer_list.max;
 }
 
 bool op_check_reply(const struct call *call)

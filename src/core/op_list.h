@@ -52,5 +52,9 @@ enum op_paths { OP_PATHS_ONE = 1, OP_PATHS_TWO };
     ROW(QUARANTINE, quarantine, quarantine, false, false, ONE, NOT, LIST, NOTHING, NONE,           \
         quarantine)                                                                                \
     ROW(GIT_BEGIN, git_begin, git_begin, false, false, ONE, NOT, NONE, NOTHING, NONE, any)         \
-    ROW(GIT_IMPORT, git_import, git_import, false, false, ONE, NOT, LIST, NOTHING, NONE, git_import)
+    ROW(GIT_IMPORT, git_import, git_import, false, false, ONE, NOT, LIST, NOTHING, NONE,           \
+        git_import)                                                                                \
+    ROW(LAYER_LIST, layer_list, layer_list, false, false, ONE, NOT, LIST, NOTHING, NONE,           \
+        layer_list)                                                                                \
+    ROW(LAYER_DIFF, layer_diff, layer_diff, false, false, ONE, NOT, DIFF, NOTHING, NONE, any)
 #endif

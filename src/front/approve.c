@@ -1,13 +1,12 @@
 /* `sandgate approve ID` and `sandgate deny ID`: a person's word about a call that waits, from any terminal. */
-#include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "front/confirm.h"
 #include "front/approval_text.h"
 #include "front/front.h"
 #include "front/prompt_parts.h"
@@ -69,26 +68,6 @@ static int read_id(const struct verb *verb, const struct options *o, char id[APP
                    "which one? `sandgate %s ID`; `sandgate approvals` lists the ids", verb->name);
 }
 
-/* 1: yes, 0: no, -1: there is no terminal. */
-static int confirm(void)
-{
-    static const char question[] = "write it? [y/n] ";
-    char line[256];
-    FD_AT_END int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
-    /* What was typed before the question is no answer to it. */
-    if (terminal < 0 || tcflush(terminal, TCIFLUSH) < 0)
-        return -1;
-    for (;;) {
-        if (fd_write_all(terminal, question, sizeof question - 1) < 0)
-            return -1;
-        ssize_t n = read(terminal, line, sizeof line);
-        if (n <= 0 || (n == 2 && memcmp(line, "n\n", 2) == 0))
-            return 0;
-        if (n == 2 && memcmp(line, "y\n", 2) == 0)
-            return 1;
-    }
-}
-
 /* Shows the rule and asks. 1: it is to be written, 0: it is not. */
 static int confirm_rule(const struct approval *a, const struct options *o, struct err *err)
 {
@@ -99,7 +78,7 @@ static int confirm_rule(const struct approval *a, const struct options *o, struc
     approval_text_rule(rule, &style, &out);
     if (front_put(buf_str(&out)) < 0)
         return err_set(err, ERR_INTERNAL, "the rule could not be shown, so nothing was done");
-    int answer = o->yes ? 1 : confirm();
+    int answer = o->yes ? 1 : confirm("write it? [y/n] ");
     if (answer < 0)
         return err_set(err, ERR_INVALID_ARGUMENTS,
                        "there is no terminal to ask on: --yes writes the rule without asking");

@@ -74,6 +74,8 @@ static const struct row rows[] = {
     {"last", OPTIONS_AUDIT, AT(last), "N", "only the last ones (tail: 10)"},
     {"overlay", OPTIONS_SESSION, AT(overlay), NULL,
      "create: changes go to a layer of the session until they are taken over"},
+    {"stat", OPTIONS_SESSION, AT(stat), NULL, "diff: one line for each change"},
+    {"yes", OPTIONS_SESSION, AT(yes), NULL, "discard: does not ask"},
     {"anchors", OPTIONS_VERIFY, AT(anchors), "FILE",
      "lines that audit.anchor's program kept: each has to be in the log"},
     {"as", OPTIONS_AUDIT, AT(as), "FORMAT",

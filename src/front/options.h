@@ -71,6 +71,7 @@ struct options {
     bool git;
     const char *anchors;
     bool overlay;
+    bool stat;
     char *const *rest; /* OPTIONS_REST */
     int n_rest;
 };

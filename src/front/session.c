@@ -1,10 +1,14 @@
-/* `sandgate session create|list|show|discard`. */
+/* `sandgate session create|list|show|diff|discard`. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "base/mem.h"
 #include "base/shown.h"
+#include "front/confirm.h"
 #include "front/front.h"
+#include "front/session_diff.h"
 #include "front/verbs.h"
 #include "gate/state.h"
 #include "session/named.h"
@@ -16,7 +20,25 @@ struct listing {
     bool json;
     struct buf *out;
     struct json_out j;
+    const struct options *options; /* changes are counted; NULL: they are not */
 };
+
+/* Null where they cannot be looked at. */
+static void write_layer_json(struct listing *l, const struct named *named)
+{
+    struct err err;
+    int64_t count;
+    int64_t bytes;
+    if (!named->overlay || !l->options)
+        return;
+    bool known = session_count_changes(named, l->options, &count, &bytes, &err) == 0;
+    if (!known)
+        log_warning("session %s: %s", named->id, err.message);
+    jo_key(&l->j, "changes");
+    known ? jo_int(&l->j, count) : jo_null(&l->j);
+    jo_key(&l->j, "disk_bytes");
+    known ? jo_int(&l->j, bytes) : jo_null(&l->j);
+}
 
 static void list_named_session(void *arg, const struct named *named, bool owned)
 {
@@ -29,6 +51,7 @@ static void list_named_session(void *arg, const struct named *named, bool owned)
         buf_addf(l->out, "%s  ", named->id);
         shown_line((struct str){named->created, strlen(named->created)}, CREATED_SHOWN, l->out);
         buf_add_text(l->out, owned ? "  in use  " : "  idle    ");
+        buf_add_text(l->out, named->overlay ? "overlay  " : "host     ");
         shown_line((struct str){named->workspace, strlen(named->workspace)}, FOLDER_SHOWN, l->out);
         buf_add_char(l->out, '\n');
         return;
@@ -40,6 +63,7 @@ static void list_named_session(void *arg, const struct named *named, bool owned)
         jo_ktext(&l->j, "mode", named->overlay ? "overlay" : "host");
     jo_ktext(&l->j, "created", named->created);
     jo_kbool(&l->j, "in_use", owned);
+    write_layer_json(l, named);
     if (named->damaged)
         jo_kbool(&l->j, "damaged", true);
     jo_close(&l->j, '}');
@@ -71,7 +95,7 @@ static int create(int state_fd, const struct options *o, struct buf *out, struct
 static int list_named_sessions(int state_fd, const struct options *o, struct buf *out,
                                struct err *err)
 {
-    struct listing l = {o->json, out, {.out = out}};
+    struct listing l = {o->json, out, {.out = out}, o};
     if (o->json)
         jo_open(&l.j, '[');
     int r = named_each(state_fd, list_named_session, &l, err);
@@ -82,18 +106,54 @@ static int list_named_sessions(int state_fd, const struct options *o, struct buf
     return r;
 }
 
+static int load_words_session(int state_fd, const struct options *o, struct named *ret,
+                              struct err *err)
+{
+    if (o->n_words < 2)
+        return err_set(err, ERR_INVALID_ARGUMENTS,
+                       "which session? `sandgate session list` shows them");
+    return named_load(state_fd, o->words[1], ret, err);
+}
+
 static int show_named_session(int state_fd, const struct options *o, struct buf *out,
                               struct err *err)
 {
     CLEANUP(named_done) struct named named = {.dir_fd = -1, .lock_fd = -1};
-    struct listing l = {true, out, {.out = out}};
-    if (o->n_words < 2)
-        return err_set(err, ERR_INVALID_ARGUMENTS,
-                       "which session? `sandgate session list` shows them");
-    if (named_load(state_fd, o->words[1], &named, err) < 0)
+    struct listing l = {true, out, {.out = out}, o};
+    if (load_words_session(state_fd, o, &named, err) < 0)
         return -1;
     list_named_session(&l, &named, named_lock(&named, err) == 0);
     return buf_add_char(out, '\n');
+}
+
+static int diff_named_session(int state_fd, const struct options *o, struct buf *out,
+                              struct err *err)
+{
+    CLEANUP(named_done) struct named named = {.dir_fd = -1, .lock_fd = -1};
+    return load_words_session(state_fd, o, &named, err) < 0 ? -1
+                                                            : session_diff(&named, o, out, err);
+}
+
+/* On a terminal, where something would be lost. A session that cannot be looked at any more can still be discarded. */
+static int confirm_discard(int state_fd, const struct options *o, struct err *err)
+{
+    CLEANUP(named_done) struct named named = {.dir_fd = -1, .lock_fd = -1};
+    struct err why;
+    int64_t count = 0;
+    int64_t bytes = 0;
+    if (o->yes || !isatty(STDIN_FILENO) || named_load(state_fd, o->words[1], &named, &why) < 0 ||
+        !named.overlay)
+        return 0;
+    bool known = session_count_changes(&named, o, &count, &bytes, &why) == 0;
+    if (known && count == 0)
+        return 0;
+    FREE_AT_END char *question =
+        known ? mem_format("%lld changes of session %s will be lost. Discard them? [y/n] ",
+                           (long long)count, named.id)
+              : mem_format("the changes of session %s, which cannot be counted, will be lost. "
+                           "Discard them? [y/n] ",
+                           named.id);
+    return confirm(question) != 0 ? 0 : err_set(err, ERR_CANCELLED, "the session stays as it is");
 }
 
 static int discard_named_session(int state_fd, const struct options *o, struct buf *out,
@@ -103,14 +163,17 @@ static int discard_named_session(int state_fd, const struct options *o, struct b
     if (o->n_words < 2)
         return err_set(err, ERR_INVALID_ARGUMENTS,
                        "which session? `sandgate session list` shows them");
-    return named_remove(state_fd, o->words[1], err);
+    return confirm_discard(state_fd, o, err) < 0 ? -1 : named_remove(state_fd, o->words[1], err);
 }
 
 static const struct verb session_verbs[] = {
     {"create", create, "make a session of --workspace and print its id"},
     {"list", list_named_sessions, "all sessions"},
     {"show", show_named_session, "one session, as JSON"},
-    {"discard", discard_named_session, "forget a session; the files of its workspace stay"},
+    {"diff", diff_named_session,
+     "what an overlay session changed, all or the paths that are named, as a patch"},
+    {"discard", discard_named_session,
+     "forget a session and the changes in its layer; the files of its workspace stay"},
     {0},
 };
 
@@ -118,7 +181,8 @@ static const struct verbs verbs = {
     .all = session_verbs,
     .usage = "usage: sandgate session VERB [ID] [options]\n\n",
     .options = OPTIONS_FOLDER | OPTIONS_LISTING | OPTIONS_SESSION,
-    .out_max = 4u << 20,
+    .words_max = WORDS_MAX,
+    .out_max = 256u << 20,
 };
 
 int front_session(int argc, char *const *argv)

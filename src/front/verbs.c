@@ -35,7 +35,8 @@ int verbs_run(const struct verbs *verbs, int argc, char *const *argv)
     struct err err;
     BUF_AT_END struct buf out = BUF_INIT(verbs->out_max);
     FD_AT_END int state_fd = -1;
-    if (options_read(argc, argv, verbs->options, 2, &o, &err) < 0)
+    if (options_read(argc, argv, verbs->options, verbs->words_max ? verbs->words_max : 2, &o,
+                     &err) < 0)
         return front_usage_error(&err);
     if (o.help) {
         add_verbs_help(verbs, &out);

@@ -14,6 +14,7 @@ struct verbs {
     const struct verb *all; /* ends with a row of zeros */
     const char *usage;
     unsigned options; /* enum option_set */
+    size_t words_max; /* of the command line; 0: a verb and what it is about */
     size_t out_max;
     bool stateless; /* they get no state folder: state_fd is -1 */
 };

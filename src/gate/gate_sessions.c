@@ -10,6 +10,7 @@
 #include "gate/seen.h"
 #include "gate/state.h"
 #include "session/named.h"
+#include "session/review.h"
 
 /* The program that takes heads of the log away, NULL-ended; NULL: none. */
 static const char **anchor_words(const struct config *config)
@@ -78,6 +79,16 @@ static int refuse_without_layer(const struct gate *gate, const struct gate_optio
     return 0;
 }
 
+/* Project and layer, both only read. */
+static void use_review_roots(const struct gate_options *o, struct session_options *ret)
+{
+    ret->roots[REVIEW_PROJECT].writable = false;
+    ret->roots[REVIEW_LAYER] = (struct root){.name = "layer", .inside = "/layer", .host = o->layer};
+    ret->n_roots = REVIEW_LAYER + 1;
+    ret->layer = NULL;
+    ret->commands = false;
+}
+
 static int make_session(struct gate *gate, const struct gate_options *o,
                         const struct places *places, struct session **ret, struct err *err)
 {
@@ -103,6 +114,8 @@ static int make_session(struct gate *gate, const struct gate_options *o,
     };
     memcpy(options.roots, places->roots, sizeof options.roots);
     memcpy(options.command_roots, places->commands, sizeof options.command_roots);
+    if (o->review)
+        use_review_roots(o, &options);
     if (refuse_without_layer(gate, o, places, err) < 0 ||
         session_new(ret, &gate->loop, &options, err) < 0)
         return -1;

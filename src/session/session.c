@@ -10,6 +10,7 @@
 #include "session/commands.h"
 #include "session/layer.h"
 #include "session/preview.h"
+#include "session/review.h"
 #include "session/scan.h"
 #include "session/session_parts.h"
 #include "session/settings.h"
@@ -95,6 +96,7 @@ static void opened(struct session *s)
     git_turn_clean(s);
     host_go_on(&s->host);
     preview_send_waiting(s);
+    review_send_waiting(s);
     if (s->workplace.unsettled) {
         s->workplace.unsettled = false;
         if (s->pipeline)
@@ -267,6 +269,7 @@ static bool cell_died(void *owner, const struct err *err)
     for (struct call *call; (call = delayed_take(s->delayed));)
         host_wait(&s->host, call);
     preview_cell_died(s, err);
+    review_fail_waiting(s, err);
     bool expected = s->workplace.unsettled && s->pipeline && s->pipeline->unsettled.first;
     if (expected && s->failures++ >= RESTARTS) {
         not_settled(s, err);
@@ -280,6 +283,7 @@ static void session_no_cell(void *owner, const struct err *err)
     struct session *s = owner;
     host_give_up(&s->host, err);
     preview_fail_waiting(s, err);
+    review_fail_waiting(s, err);
     not_settled(s, err);
 }
 

@@ -11,6 +11,7 @@
 #include "session/own_rules.h"
 #include "session/preview.h"
 #include "session/quarantine_moves.h"
+#include "session/review.h"
 #include "session/scan.h"
 #include "session/session_parts.h"
 #include "session/settings.h"
@@ -123,6 +124,7 @@ void session_free(struct session *s)
     if (!s)
         return;
     preview_forget_all(s);
+    review_forget_all(s);
     session_sweep_done(s);
     host_done(&s->host);
     for (size_t i = 0; i < ROOTS_MAX; i++) {

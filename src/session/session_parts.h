@@ -34,6 +34,7 @@ struct session {
     struct buf own_rules;      /* of those, what nobody configured */
     struct host host;
     struct preview_ask *previews;
+    struct review_ask *reviews; /* that wait for a cell */
     struct sweep sweeps[ROOTS_MAX];
     struct leftover *leftovers;
     struct sweep_again *sweep_again; /* NULL: nothing was passed over yet */

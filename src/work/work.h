@@ -92,6 +92,11 @@ int work_git_begin(struct work *w, const union op_request *request, struct str b
 int work_git_import(struct work *w, const union op_request *request, struct str body,
                     union op_reply *reply, struct err *err);
 
+int work_layer_list(struct work *w, const union op_request *request, struct str body,
+                    union op_reply *reply, struct err *err);
+int work_layer_diff(struct work *w, const union op_request *request, struct str body,
+                    union op_reply *reply, struct err *err);
+
 /* The rules for all calls that are taken up from now on. */
 void work_use_guard(struct work *w, struct guard *guard);
 /* Gives back what its calls left in it. */

@@ -6,6 +6,7 @@ import subprocess
 
 import lib
 from lib import AM_ROOT, Gate, check, wait_until
+from terminals import Terminal
 
 
 class Place:
@@ -44,6 +45,14 @@ class Place:
 
     def sh(self, session, text, *options):
         return self.ok(session, "run_command", *options, command=text)
+
+    def diff(self, session, *options):
+        done = self.run("session", "diff", session, *options)
+        check(done.returncode == 0, done.stderr)
+        return done.stdout
+
+    def changes(self, session):
+        return {one["path"]: one for one in json.loads(self.diff(session, "--json"))}
 
     def folder(self, session):
         return self.home / "sandgate" / "sessions" / session
@@ -189,6 +198,27 @@ def discarded(place):
     check(sorted(p.name for p in place.project.iterdir()) == ["a.txt", "sub"], "the project stays")
 
 
+def asked(place):
+    """Whoever sits at a terminal is asked before changes are lost."""
+    def discard(session, *options):
+        return Terminal(place.form, place.home, [place.form.binary, "session", "discard", session, *options])
+
+    session = place.create("--overlay")
+    with discard(session) as terminal:
+        check(terminal.end() == 0 and not place.folder(session).exists(), "nothing to lose, nothing asked")
+    session = place.create("--overlay")
+    place.ok(session, "write_file", path="new", content="x")
+    for word, left in (("n", True), ("y", False)):
+        with discard(session) as terminal:
+            terminal.until("1 changes")
+            terminal.type(word + "\n")
+            check((terminal.end() == 0) != left and place.folder(session).exists() == left, word)
+    session = place.create("--overlay")
+    place.ok(session, "write_file", path="new", content="x")
+    with discard(session, "--yes") as terminal:
+        check(terminal.end() == 0 and not place.folder(session).exists(), "--yes")
+
+
 def unknown_mode(place):
     session = place.create("--overlay")
     record = place.folder(session) / "session.json"
@@ -205,6 +235,82 @@ def listed_folders(place):
     check(done.returncode == 2 and b"overlay" in done.stderr, done)
 
 
+def differences(place):
+    place.write("same.txt", "same\n")
+    place.write("moved.txt", "a content of its own\n")
+    place.write("mode.sh", "#!/bin/sh\n")
+    place.write("bin", b"\0one")
+    place.write("gone/x/y", "y\n")
+    place.write("turns", "into a link\n")
+    place.write("renewed/old", "old\n")
+    place.write("renewed/kept", "kept\n")
+    place.form.link(place.project / "link", "a.txt")
+    session = place.create("--overlay")
+    check(place.changes(session) == {} and place.diff(session) == b"", "nothing was done")
+    place.sh(session, "echo more >> a.txt; touch same.txt; echo x >> same.txt; printf 'same\\n' > same.txt; mv moved.txt "
+                      "new.txt; chmod 755 mode.sh; printf '\\0two!' > bin; rm -r gone; ln -sfn same.txt turns; ln -sfn bin link;"
+                      "rm -r renewed; mkdir -p renewed empty; echo kept > renewed/kept; mkfifo pipe; rm -r sub; echo f > sub")
+    found = {path: one["change"] for path, one in place.changes(session).items()}
+    check(found == {"a.txt": "modified", "new.txt": "renamed", "mode.sh": "mode", "bin": "modified", "gone": "deleted",
+                    "gone/x": "deleted", "gone/x/y": "deleted", "turns": "type", "link": "modified",
+                    "renewed/old": "deleted", "empty": "added", "pipe": "added", "sub": "type", "sub/b.txt": "deleted"},
+          found)
+    one = place.changes(session)
+    check(one["new.txt"]["from"] == "moved.txt" and one["mode.sh"]["after"]["mode"] == "0755", one)
+    check(one["bin"]["before"]["size"] == 4 and one["bin"]["after"]["size"] == 5, one["bin"])
+    check(one["bin"]["before"]["sha256"] != one["bin"]["after"]["sha256"], one["bin"])
+    check(one["turns"]["after"] == {"type": "symlink", "target": "same.txt"}, one["turns"])
+    lines = place.diff(session, "--stat").decode().splitlines()
+    check(lines[-1] == "14 changes" and any("moved.txt -> new.txt" in line for line in lines), lines)
+    check(place.diff(session, "gone/x", "--stat").decode().splitlines()[-1] == "2 changes", "only what was named")
+    shown = json.loads(place.run("session", "show", session).stdout)
+    check(shown["changes"] == 14 and shown["disk_bytes"] > 0, shown)
+    # A second gate has the layer mounted meanwhile.
+    with Gate(place.form, "--session", session, state=place.home) as gate:
+        gate.ok("write_file", path="while.txt", content="x")
+        check(place.changes(session)["while.txt"]["change"] == "added", "beside its owner")
+
+
+def patched(place):
+    """The patch makes the same of another copy."""
+    odd = 'new\nline "quoted" \\ tab\t'
+    place.write("no end", "without a line end")
+    place.write("b.sh", "#!/bin/sh\n")
+    place.write("moved", "".join(f"{i}\n" for i in range(50)))
+    place.form.link(place.project / "link", "a.txt")
+    copy = place.form.base / "copy"
+    subprocess.run(["cp", "-a", place.project, copy], check=True)
+    session = place.create("--overlay")
+    place.ok(session, "write_file", path=odd, content="odd\n")
+    place.sh(session, "echo x >> 'no end'; chmod 755 b.sh; mkdir deep; mv moved deep/moved; ln -sfn b.sh link; rm -r sub; "
+                      "printf 'é' > 'ünï cödé'; : > empty; ln -s 'a b' 'new link'; rm a.txt; ln -s z a.txt")
+    patch = place.diff(session)
+    done = subprocess.run(["git", "apply", "-"], input=patch, capture_output=True, cwd=copy, check=False,
+                          env={**os.environ, "GIT_CEILING_DIRECTORIES": str(copy.parent)})
+    check(done.returncode == 0, f"{done.stderr.decode()}\n{patch.decode(errors='replace')}")
+    want = place.sh(session, "find . -type f -exec sha256sum {} + | sort; find . -type l -printf '%p %l\\n' | sort; "
+                             "find . -type f -perm -100 | sort")["stdout"]
+    have = subprocess.run(["bash", "-c", "find . -type f -exec sha256sum {} + | sort; find . -type l -printf '%p %l\\n' | sort; "
+                           "find . -type f -perm -100 | sort"], cwd=copy, capture_output=True, check=True).stdout.decode()
+    check(want == have, f"{want}\n{have}\n{patch.decode(errors='replace')}")
+
+
+def not_told(place):
+    """A secret's content is in no diff, and what cannot be looked into is told."""
+    place.write("conf/x.key", "KEY=1\n")
+    session = place.create("--overlay")
+    place.sh(session, "echo KEY=2 > .env; mkdir -p shut/in; echo z > shut/in/f; chmod 000 shut; mkdir -p " + "/".join(["d"] * 200))
+    said = place.diff(session) + place.diff(session, "--json") + place.diff(session, "--stat")
+    check(b"KEY" not in said, said.decode())
+    found = place.changes(session)
+    check(found[".env"]["secret"] and "sha256" not in found[".env"]["after"], found[".env"])
+    check(found["shut"].get("unread"), found["shut"])
+    check(any(one.get("unread") for path, one in found.items() if path.startswith("d/")), "deeper than is looked")
+    host = place.create()
+    done = place.run("session", "diff", host)
+    check(done.returncode == 2 and b"host mode" in done.stderr, done)
+
+
 CASES = [
     ("what tools and commands do stays in the layer", stays),
     ("the setting workspace.mode", from_settings),
@@ -215,6 +321,10 @@ CASES = [
     ("a killed gate's cell ends before the next begins", killed),
     ("mounts inside the project are refused", mounts_inside),
     ("discarded with all that is in the layer", discarded),
+    ("asked before changes are lost", asked),
+    ("what was changed", differences),
+    ("the changes as a patch", patched),
+    ("what is not told of changes", not_told),
     ("a mode that is not known", unknown_mode),
     ("folders of the configuration are refused", listed_folders),
 ]

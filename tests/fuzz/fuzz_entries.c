@@ -1,8 +1,9 @@
-/* Any bytes as the body of a listing, as what a scan found and as leads out of a root: entries are whole, and are the bytes they were read from. */
+/* Any bytes as the body of a listing, as what a scan found, as leads out of a root and as changes of a session: entries are whole, and are the bytes they were read from. */
 #include <string.h>
 
 #include "core/op.h"
 #include "core/path.h"
+#include "session/changes.h"
 #include "target.h"
 
 /* Names with single slashes between them, none of which leads up. */
@@ -51,12 +52,50 @@ static void check_leads(struct str all)
     must(packed.len == 0 || memcmp(packed.data, all.p, packed.len) == 0);
 }
 
+/* Lines stay lines, whatever the names are. */
+static void check_written(const struct change *change)
+{
+    BUF_AT_END struct buf line = BUF_INIT(1u << 20);
+    BUF_AT_END struct buf json = BUF_INIT(1u << 20);
+    BUF_AT_END struct buf patch = BUF_INIT(1u << 20);
+    change_write_line(change, &line);
+    must(memchr(line.data, '\n', line.len) == line.data + line.len - 1);
+    change_write_json(change, &(struct json_out){.out = &json});
+    must(!memchr(json.data, '\n', json.len));
+    change_write_patch(change, change->of.secret, STR("a\nb\n@@\n"), &patch);
+    must(!patch.len || (patch.len > 11 && memcmp(patch.data, "diff --git ", 11) == 0));
+    must(!patch.len || patch.data[patch.len - 1] == '\n');
+}
+
+static void check_changed(struct str all)
+{
+    struct str rest = all;
+    struct op_changed changed;
+    struct change_list list;
+    size_t count = 0;
+    BUF_AT_END struct buf packed = BUF_INIT(all.n);
+    int r;
+    for (; (r = op_changed_next(&rest, &changed)) > 0; count++) {
+        check_name(changed.path);
+        must(changed.before.type != NODE_NONE || changed.after.type != NODE_NONE);
+        op_changed_add(&packed, &changed);
+    }
+    must(r < 0 || rest.n == 0);
+    must(!packed.failed && packed.len == all.n - rest.n);
+    must(packed.len == 0 || memcmp(packed.data, all.p, packed.len) == 0);
+    must(change_list_take(all, &list) == (r == 0) && list.n == count);
+    for (size_t i = 0; i < list.n; i++)
+        check_written(&list.all[i]);
+    change_list_done(&list);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str rest = {(const char *)data, size};
     struct op_entry entry;
     check_guarded(rest);
     check_leads(rest);
+    check_changed(rest);
     BUF_AT_END struct buf packed = BUF_INIT(size);
     int r;
     for (size_t before = rest.n; (r = op_entry_next(&rest, &entry)) > 0; before = rest.n) {

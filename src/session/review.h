@@ -1,0 +1,25 @@
+/* Looking at the layer of a session: a session of its own, in host mode, whose folders are the project and the layer. Its
+ * cell runs no command and mounts no overlay. */
+#ifndef SANDGATE_SESSION_REVIEW_H
+#define SANDGATE_SESSION_REVIEW_H
+
+#include "session/session.h"
+
+/* The roots of such a session. */
+enum review_root { REVIEW_PROJECT, REVIEW_LAYER };
+
+/* `reply` has fields and body as long as the callback lasts; NULL: `err` says why there is none. */
+typedef void (*review_fn)(void *arg, const struct call *reply, const struct err *err);
+
+/* Both call back once. */
+void review_list(struct session *session, int64_t max, review_fn done, void *arg);
+void review_diff(struct session *session, const char *path, review_fn done, void *arg);
+
+/* --- for session.c */
+
+/* The cell is open; there will be none, or it died. */
+void review_send_waiting(struct session *session);
+void review_fail_waiting(struct session *session, const struct err *err);
+void review_forget_all(struct session *session);
+
+#endif
