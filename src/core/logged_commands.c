@@ -168,7 +168,7 @@ void script_command_end(struct script_reader *r)
 }
 
 /* `NAME=` */
-static bool is_variable(const struct script_reader *r, size_t at, size_t end)
+static bool is_variable_word(const struct script_reader *r, size_t at, size_t end)
 {
     return end > at && memchr(r->p + at, '=', end - at) && !strchr("-=", r->p[at]);
 }
@@ -198,7 +198,7 @@ bool script_is_printed(struct script_reader *r)
         while (c->program < r->at && ascii_is_blank(r->p[c->program]))
             c->program++;
         size_t end = script_word_end(r, c->program, r->at);
-        bool passed = is_variable(r, c->program, end) || is_tool_name(r, c->program);
+        bool passed = is_variable_word(r, c->program, end) || is_tool_name(r, c->program);
         if (begins_quote_at(r, end))
             return !passed;
         c->known = !passed;

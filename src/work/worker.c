@@ -483,12 +483,11 @@ int worker_main(int work_fd, const struct cell_spec *spec, const int *roots, str
     worker.fd = work_fd;
     replies_init(&worker.replies, work_fd, shelf);
     worker.n_roots = spec->n_roots;
-    for (size_t i = 0; i < spec->n_roots; i++) {
-        const struct cell_root *r = &spec->roots[i];
-        worker.roots[i] = (struct beneath_root){roots[i], r->inside, r->host, r->writable};
-        worker.roots[i].layered = spec_changed(spec, i) != r;
-        worker.roots[i].also = (const char *const *)r->also;
-    }
+    for (size_t i = 0; i < spec->n_roots; i++)
+        worker.roots[i] = (struct beneath_root){roots[i], spec->roots[i].inside,
+                                                spec->roots[i].host, spec->roots[i].writable,
+                                                .layered = spec_changed(spec, i) != &spec->roots[i],
+                                                .also = (const char *const *)spec->roots[i].also};
     size_t store = spec_store(spec);
     guard_trees_init(&worker.trees, store < spec->n_roots ? roots[store] : -1);
     worker.wanted = spec->threads < THREADS_MAX ? spec->threads : THREADS_MAX;

@@ -152,13 +152,13 @@ static void check_link_folder(void *arg, const char *folder)
 static void check_through(const char *path, const char *end)
 {
     bool way = way_leads_through(path, root.host);
-    const char *reached = reach_through(&reach, path);
+    const char *through = reach_through(&reach, path);
     way_each_link(path, check_link_folder, NULL);
-    must(!reached || reached == root.host);
+    must(!through || through == root.host);
     if (!end)
         return;
     const char *rest = path_rest(end, root.host);
-    must(!rest || reached);
+    must(!rest || through);
     must(!rest || !*rest || way);
     /* Both see the same folders; only the last one is no folder in which a name is looked up. */
     must(!way || reached);
