@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/processor.h"
-#include "cell/role.h"
+#include "cell/own_start.h"
 #include "core/registry.h"
 #include "front/front.h"
 #include "tools/all.h"
@@ -28,9 +28,9 @@ int main(int argc, char **argv)
 {
     processor_init();
     /* A gate starts its own program as the launcher of its cell. */
-    int role_status;
-    if (role_played(argc, argv, worker_main, &role_status))
-        return role_status;
+    int own_status;
+    if (own_start_done(argc, argv, worker_main, &own_status))
+        return own_status;
     char *end = NULL;
     unsigned long megabytes = argc > 1 ? strtoul(argv[1], &end, 10) : 0;
     if (!end || *end || megabytes > 4096 || take_memory(megabytes << 20) < 0) {

@@ -12,7 +12,7 @@
 #include "base/processor.h"
 #include "base/reserve.h"
 #include "base/sanitized.h"
-#include "cell/role.h"
+#include "cell/own_start.h"
 #include "core/registry.h"
 #include "front/commands.h"
 #include "front/front.h"
@@ -88,7 +88,7 @@ int main(int argc, char **argv)
     /* A file over the limit is an error like any other, in a cell too; programs that are started have it as usual. */
     signal(SIGXFSZ, SIG_IGN);
     int status;
-    if (role_played(argc, argv, worker_main, &status))
+    if (own_start_done(argc, argv, worker_main, &status))
         return status;
     unblock_signals();
     signal(SIGABRT, tell_abort);

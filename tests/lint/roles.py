@@ -9,10 +9,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SRC = ROOT / "src"
 TABLE = SRC / "cell/lock.c"
 ROLE = re.compile(r"\bROLE_\w+")
-# What a process is locked with. Leaves adds to the lock of a command, and a rule of its own cannot take any away.
+# What a process is locked with. Leaves adds to the lock of a command, and a rule of its own cannot take any away. Probe locks
+# processes that try just that and end.
 LOCKS = {
-    re.compile(r"\b(?:SECCOMP_SET_MODE_FILTER|PR_SET_SECCOMP)\b"): {"cell/lock.c"},
-    re.compile(r"\b(?:landlock_restrict|landlock_stay_connected)\("): {"cell/lock.c", "cell/landlock.c"},
+    re.compile(r"\b(?:SECCOMP_SET_MODE_FILTER|PR_SET_SECCOMP)\b"): {"cell/lock.c", "cell/probe.c"},
+    re.compile(r"\b(?:landlock_restrict|landlock_stay_connected)\("): {
+        "cell/lock.c",
+        "cell/landlock.c",
+        "cell/probe.c",
+    },
     re.compile(r"\bSYS_landlock_restrict_self\b"): {"cell/landlock.c", "cell/leaves.c"},
 }
 

@@ -6,7 +6,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/processor.h"
-#include "cell/role.h"
+#include "cell/own_start.h"
 #include "folder.h"
 #include "json_text.h"
 #include "session/preview.h"
@@ -346,9 +346,9 @@ int main(int argc, char **argv)
 {
     processor_init();
     /* A cell begins with the program that runs. */
-    int role_status;
-    if (role_played(argc, argv, worker_main, &role_status))
-        return role_status;
+    int own_status;
+    if (own_start_done(argc, argv, worker_main, &own_status))
+        return own_status;
     const struct CMUnitTest tests[] = {
         CELL_TEST(it_waits_for_the_cell),
         CELL_TEST(it_fails_as_the_call_would),

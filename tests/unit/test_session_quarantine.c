@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/processor.h"
-#include "cell/role.h"
+#include "cell/own_start.h"
 #include "few_fds.h"
 #include "folder.h"
 #include "json_text.h"
@@ -338,9 +338,9 @@ int main(int argc, char **argv)
 {
     processor_init();
     /* A cell begins with the program that runs. */
-    int role_status;
-    if (role_played(argc, argv, worker_main, &role_status))
-        return role_status;
+    int own_status;
+    if (own_start_done(argc, argv, worker_main, &own_status))
+        return own_status;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(many_that_cannot_be_sent, folder_set_up, folder_tear_down),
         cmocka_unit_test_setup_teardown(a_move_that_cannot_be_looked_at_is_known_to_be_missing,

@@ -1,10 +1,10 @@
-#include "cell/role.h"
+#include "cell/own_start.h"
 
 #include <string.h>
 
 #include "cell/probe.h"
 
-bool role_played(int argc, char *const *argv, worker_fn worker, int *ret_status)
+bool own_start_done(int argc, char *const *argv, worker_fn worker, int *ret_status)
 {
     if (argc == 1 && strcmp(argv[0], CELL_ARGV0) == 0)
         *ret_status = launcher_main(worker);
