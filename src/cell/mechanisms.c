@@ -31,9 +31,10 @@ const struct mechanism_row mechanism_rows[MECHANISM_COUNT] = {
     [MECHANISM_PIDFD] = {"pidfd", "process descriptors", "5.3", NEED_COMMANDS,
                          "covering again, in commands that run, what the host replaced",
                          "a command ends when something that is covered is replaced"},
-    [MECHANISM_OVERLAY] = {"overlay", "overlays in a user namespace", "5.11", NEED_SOME,
-                           "layers over git directories",
-                           "commands that may write to git directories fail"},
+    [MECHANISM_OVERLAY] =
+        {"overlay", "overlays in a user namespace", "5.11", NEED_SOME,
+         "overlay sessions, and layers over git directories",
+         "overlay sessions fail, and so do commands that may write to git directories"},
     [MECHANISM_IDMAP] = {"idmapped_mounts", "owner mapping of mounts", "5.12", NEED_SOME,
                          "folders of root, where the gate is root",
                          "a gate of root cannot work in folders of root"},
