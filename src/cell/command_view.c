@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -49,6 +50,14 @@ static bool has_own_tmp(const struct cell_spec *spec)
     return false;
 }
 
+/* A folder that was removed on the host cannot be moved, and nothing is in it. */
+static void keep_in_tmp(struct mounts_kept *kept, const char *path)
+{
+    struct stat st;
+    if (path_rest(path, "/tmp") && !(stat(path, &st) == 0 && st.st_nlink == 0))
+        kept->path[kept->n++] = path;
+}
+
 static void add_links_in_tmp(const struct cell_spec *spec, const struct cell_root *root,
                              struct mounts_kept *kept)
 {
@@ -67,15 +76,13 @@ static int make_tmp(const struct cell_spec *spec, bool old, struct err *err)
 {
     struct mounts_kept kept = {.n = 0};
     for (size_t i = 0; i < spec->n_roots; i++) {
-        if (!is_hidden_root(spec, i) && path_rest(spec->roots[i].inside, "/tmp"))
-            kept.path[kept.n++] = spec->roots[i].inside;
-        if (!is_hidden_root(spec, i))
-            add_links_in_tmp(spec, &spec->roots[i], &kept);
+        if (is_hidden_root(spec, i))
+            continue;
+        keep_in_tmp(&kept, spec->roots[i].inside);
+        add_links_in_tmp(spec, &spec->roots[i], &kept);
     }
-    for (size_t i = 0; i < spec->n_shown; i++) {
-        if (path_rest(spec->shown[i], "/tmp"))
-            kept.path[kept.n++] = spec->shown[i];
-    }
+    for (size_t i = 0; i < spec->n_shown; i++)
+        keep_in_tmp(&kept, spec->shown[i]);
     return mounts_scratch_around("/tmp", old, spec->tmp_bytes, "1777", &kept, err);
 }
 

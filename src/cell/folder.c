@@ -70,6 +70,8 @@ static int go_to_order_folder(struct str cwd, struct str beneath, char where[PAT
     FREE_AT_END char *in = mem_copy(beneath.p, beneath.n);
     if (chdir(path) < 0) {
         int error = errno;
+        if (error == ENOENT && access(in, F_OK) < 0)
+            return -ESTALE;
         return path_beneath(cwd, in) && link_leads_out(path, in) ? -EXDEV : -error;
     }
     if (!getcwd(where, PATH_TEXT_MAX))

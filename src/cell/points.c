@@ -105,13 +105,14 @@ static int open_point_folder(const char *path)
 /* The point is a mount of its own, at the folder's path; what was there is mounted on it again. */
 static int use_point(const char *path, const char *point, struct err *err)
 {
+    struct stat st;
     FD_AT_END int folder = open_point_folder(path);
+    /* A folder that was removed cannot be moved, and is not in a /tmp that was made since; nothing is in it that would
+     * have to be covered. */
+    if (folder < 0 ? errno == ENOENT : fstat(folder, &st) == 0 && st.st_nlink == 0)
+        return 0;
     FD_AT_END int stage = open_point_folder(MOUNTS_STAGE);
     FD_AT_END int tree = open_tree(AT_FDCWD, point, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-    struct stat st;
-    /* A folder that was removed cannot be moved; nothing is in it that would have to be covered. */
-    if (folder >= 0 && fstat(folder, &st) == 0 && st.st_nlink == 0)
-        return 0;
     if (folder < 0 || stage < 0 || tree < 0 || move(folder, stage) < 0)
         return cell_failed_at(err, "mounting", path);
     FD_AT_END int beneath = open_point_folder(path);

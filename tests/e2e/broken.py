@@ -122,14 +122,16 @@ def files(suite, gate, system_shown):
         ("up", "/etc/passwd", hidden),
         ("up", secret, absent),
         ("stat", secret, absent),
-        ("stat", str(suite.folder), absent),
+        ("stat", str(suite.open_folder), absent),
+        # The way to the workspace is there, and nothing else in it.
+        ("read", str(suite.form.base), {errno.EACCES}),
         ("create", "/made", closed),
         ("create", "/etc/made", closed),
         ("create", made, absent),
         ("mkdir", "/made", closed),
         ("mkdir", made, absent),
         ("unlink", "/etc/hostname", closed),
-        ("unlink", secret, absent),
+        ("unlink", secret, closed),
         ("rename", "/made", closed),
         ("rename", made, absent),
     ]

@@ -122,7 +122,7 @@ def home_of_others(form):
         # No rule is about these two, so that they have the home that commands share.
         gate.ok("run_command", command="cat > ~/.gitconfig", stdin="[filter \"x\"]\n\tclean = /workspace/evil\n")
         check("evil" in gate.ok("run_command", command="cat ~/.gitconfig")["stdout"], "it is there for the next one")
-        check(gate.ok("run_command", command="ls -A ~")["stdout"] == "", "but not for one that is approved")
+        check(".gitconfig" not in gate.ok("run_command", command="ls -A ~")["stdout"], "but not for one that is approved")
         gate.ok("run_command", command="git hash-object f")
         check(not (place.workspace / "ran").exists(), "what the settings name was started")
         gate.ok("run_command", command="env -u X git hash-object f")
