@@ -52,7 +52,7 @@ static struct question **question_slot(struct mcp_ask *m, const char *id)
     return at;
 }
 
-static void drop_dialog(struct question *q)
+static void forget_question(struct question *q)
 {
     free(q->uid);
     free(q);
@@ -189,7 +189,7 @@ static void tell_mcp_over(struct keeper_listener *self, const struct approval *a
         return;
     *at = q->next;
     close_dialog(m, q);
-    drop_dialog(q);
+    forget_question(q);
     if (!m->questions)
         uv_timer_stop(&m->timer);
 }
@@ -226,7 +226,7 @@ void mcp_ask_free(struct mcp_ask *m)
     keeper_unlisten(m->gate->keeper, &m->listener);
     for (struct question *q = m->questions, *next; q; q = next) {
         next = q->next;
-        drop_dialog(q);
+        forget_question(q);
     }
     uv_close((uv_handle_t *)&m->timer, free_closed);
 }
