@@ -161,8 +161,8 @@ static void check_through(const char *path, const char *end)
     must(!rest || through);
     must(!rest || !*rest || way);
     /* Both see the same folders; only the last one is no folder in which a name is looked up. */
-    must(!way || reached);
-    must(!reached || way || rest);
+    must(!way || through);
+    must(!through || way || rest);
 }
 
 static void check_trusted(const char *path, const char *end)
