@@ -424,11 +424,18 @@ def two_mounts(form):
     place = Place(form, "two", {**config, "commands": {"show": [str(shown)]}})
     bind("/usr", shown)
     bind("/usr/bin", "/usr/local/sbin")
-    bind("/usr/bin/touch", form.write(form.base / "two/ws/one-file", ""))
+    system = ("/usr/local/sbin/touch", "/usr/bin/touch", "/bin/touch")
     with place.gate() as gate:
-        for path in (f"{shown}/bin/touch", "/usr/local/sbin/touch", "/usr/bin/touch", "/bin/touch", "/workspace/one-file"):
+        for path in (f"{shown}/bin/touch", *system):
             check(not starts(gate, path), f"{path} started")
         check(starts(gate, f"{shown}/bin/true"), "what is not denied")
+    # What is mounted in the workspace is covered where it is shown besides.
+    bind("/usr/bin/touch", form.write(form.base / "two/ws/one-file", ""))
+    with place.gate() as gate:
+        for path in (*system, "/workspace/one-file"):
+            check(not starts(gate, path), f"{path} started")
+        shown_too = gate.ok("run_command", argv=["cat", f"{shown}/bin/touch"])
+        check(shown_too["exit_code"] == 1 and "Permission denied" in shown_too["stderr"], shown_too)
 
 
 def mounted_twice(form):
