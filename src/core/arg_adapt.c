@@ -223,6 +223,8 @@ static yyjson_doc *adapt_once(struct adapting *a, const struct arg_table *table,
 int arg_adapt(const struct arg_table *table, yyjson_doc **doc, yyjson_val **object, struct err *err)
 {
     struct err why = {.message = ""};
+    if (!yyjson_is_obj(*object))
+        return 0;
     /* The fields of a gathered item get their own names in a second round. */
     for (int round = 0; round < 2 && must_be_adapted(table, *object); round++) {
         struct adapting a = {.doc = yyjson_mut_doc_new(NULL), .err = &why};
