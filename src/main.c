@@ -97,7 +97,7 @@ int main(int argc, char **argv)
     keep_owner_rights();
     sanitized_open_report();
     registry_use(tools_all);
-    if (check_stack() < 0)
+    if (argc > 1 && argv[1][0] != '-' && check_stack() < 0)
         return EXIT_USAGE;
     return front_end(commands_run(argc - 1, argv + 1));
 }

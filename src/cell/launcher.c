@@ -31,6 +31,8 @@
 
 #define WORKER_RESERVE ((size_t)8 << 20)
 #define LAUNCHER_RESERVE ((size_t)256 << 10)
+/* What a worker takes to receive its first call. */
+#define WORKER_ROOM (FRAME_BYTES_MAX + FRAME_BODY_MAX + ((size_t)64 << 10))
 
 static int open_roots(const struct cell_spec *spec, int roots[ROOTS_MAX],
                       struct landlock_rule rules[ROOTS_MAX], struct err *err)
@@ -57,6 +59,16 @@ static int map_shelf(int fd, struct shelf *ret, struct err *err)
                  : 0;
 }
 
+/* Once it is ready, a worker without memory for its first call would end the call with the cell. */
+static int check_worker_room(struct err *err)
+{
+    void *room = malloc(WORKER_ROOM);
+    free(room);
+    return room ? 0
+                : err_set(err, ERR_SESSION_BUSY,
+                          "the worker has no memory (RLIMIT_AS, `ulimit -v`); try again");
+}
+
 static int run_worker(const struct cell_spec *spec, int shelf_fd, worker_fn worker)
 {
     struct err err;
@@ -69,7 +81,8 @@ static int run_worker(const struct cell_spec *spec, int shelf_fd, worker_fn work
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     reserve_make(WORKER_RESERVE);
-    if (map_shelf(shelf_fd, &shelf, &err) < 0 || open_roots(spec, roots, rules, &err) < 0 ||
+    if (map_shelf(shelf_fd, &shelf, &err) < 0 || check_worker_room(&err) < 0 ||
+        open_roots(spec, roots, rules, &err) < 0 ||
         lock_as(ROLE_WORKER, rules, spec->n_roots, NULL, &err) < 0)
         return report_failure(&err);
     if (report_send(FRAME_READY, 0, NULL, false) < 0)
