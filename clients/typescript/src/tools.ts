@@ -22,21 +22,20 @@ export interface ReadFileResult {
 }
 
 export interface ReadFileArguments {
-  /** File to read, relative to the workspace. */
+  /** File to read. */
   path: PathArgument;
-  /** First line to return, counted from 1. */
+  /** First line, from 1. */
   start_line?: number;
-  /** Last line to return, itself included. */
+  /** Last line, included. */
   end_line?: number;
-  /** Most bytes of content to return. */
+  /** Most bytes of content. */
   max_bytes?: number;
-  /**
-   * How the content is written: utf8 replaces what is not UTF-8, base64 keeps every byte, auto is base64 only where
-   * utf8 would lose something.
-   */
+  /** utf8 replaces what is not UTF-8, base64 keeps every byte, auto is base64 only where utf8 would lose something. */
   encoding?: "utf8" | "base64" | "auto";
-  /** Give sha256 for a file over 512 KiB too, and total_lines for one over 16 MiB: all of it is read for them. */
+  /** Give sha256 for a file over 512 KiB too, and total_lines for one over 16 MiB. In plain text: give sha256. */
   hash?: boolean;
+  /** In plain text: each line behind its number and a tab; false: the exact text. */
+  line_numbers?: boolean;
 }
 
 export interface WriteFileResult {
@@ -50,15 +49,15 @@ export interface WriteFileResult {
 }
 
 export interface WriteFileArguments {
-  /** File to write, relative to the workspace; missing folders are made. */
+  /** File to write; missing folders are made. */
   path: PathArgument;
-  /** What the file is to contain. */
+  /** The whole new content. */
   content: string;
   /** How `content` is written. */
   encoding?: "utf8" | "base64";
-  /** Write only if the file's SHA-256 still is this one. */
+  /** Only if this is still its SHA-256. */
   if_match_sha256?: string;
-  /** Add to the end instead of replacing. */
+  /** Add to the end instead. */
   append?: boolean;
   /** Fail if the file exists. */
   create_only?: boolean;
@@ -87,24 +86,21 @@ export interface ListFilesResult {
 }
 
 export interface ListFilesArguments {
-  /** Folder to list, relative to the workspace; the workspace itself when left out. */
+  /** Folder to list; default: the workspace. */
   path?: PathArgument;
-  /** Also list what is inside the folders. */
+  /** Also what is inside the folders. */
   recursive?: boolean;
   /** Only paths that match, seen from the folder: *.c, src/**\/*.{ts,tsx}. With `**` or a slash give recursive too. */
   glob?: string;
-  /**
-   * Leave out what matches this glob and all that is in it; without a slash it means names at any depth:
-   * {node_modules,*.o}.
-   */
+  /** Leave out what matches, and all in it; without a slash at any depth: {node_modules,*.o}. */
   exclude?: string;
-  /** Also list names that begin with a dot. */
+  /** Also names that begin with a dot. */
   hidden?: boolean;
   /** Leave out what .gitignore and .ignore files name. */
   ignore?: boolean;
-  /** Leave out sizes and times: a shorter answer, and a faster one. */
+  /** Without sizes and times; plain text has them only with false. */
   names_only?: boolean;
-  /** Most entries to return. */
+  /** Most entries. */
   max_results?: number;
 }
 
@@ -154,24 +150,21 @@ export interface SearchResult {
 }
 
 export interface SearchArguments {
-  /**
-   * Regular expression to look for in each line, in Rust's syntax: fn \w+\(, ^import .*react, (?i)todo|fixme. Linear
-   * time; no look-around, no back-references.
-   */
+  /** Regular expression for one line, in Rust's syntax; no look-around, no back-references. */
   pattern: string;
-  /** Folder or file to search, relative to the workspace; the workspace itself when left out. */
+  /** Folder or file; default: the workspace. */
   path?: PathArgument;
-  /** The pattern is plain text: every character means itself. */
+  /** The pattern is plain text. */
   literal?: boolean;
   /** Capital and small letters are the same. */
   ignore_case?: boolean;
-  /** Only whole words: no letter, digit or underscore beside the match. */
+  /** Only whole words. */
   word?: boolean;
-  /** Only files that match this glob: *.c for names at any depth, src/**\/*.{ts,tsx} for paths seen from the folder. */
+  /** Only files that match: *.c at any depth, src/**\/*.{ts,tsx} seen from the folder. */
   include?: string;
-  /** Leave out files that match this glob, and folders with all that is in them: {dist,*.min.js}. */
+  /** Leave out files that match, and folders with all in them: {dist,*.min.js}. */
   exclude?: string;
-  /** Also search names that begin with a dot. */
+  /** Also names that begin with a dot. */
   hidden?: boolean;
   /** Leave out what .gitignore and .ignore files name. */
   ignore?: boolean;
@@ -179,12 +172,9 @@ export interface SearchArguments {
   before?: number;
   /** Lines of context behind each match. */
   after?: number;
-  /** Most matching lines to return, or files where mode asks for them. */
+  /** Most matching lines, or files. */
   max_results?: number;
-  /**
-   * lines: each line that matches. files: only the files that have one. count: those files, and how many of their
-   * lines match.
-   */
+  /** lines; only the files that match; or count: those files with how many lines match. */
   mode?: "lines" | "files" | "count";
 }
 
@@ -201,7 +191,7 @@ export interface StatResult {
 }
 
 export interface StatArguments {
-  /** File or folder, relative to the workspace. */
+  /** File or folder. */
   path: PathArgument;
 }
 
@@ -221,20 +211,26 @@ export interface EditFileResult {
 }
 
 export interface EditFileArgumentsEditsEntry {
-  /** The exact text to replace, with enough around it to occur only once. */
+  /** Exact text to replace; must occur once. */
   old_text: string;
   /** What takes its place. */
   new_text: string;
-  /** Replace every place where the text occurs. */
+  /** Replace every occurrence. */
   all?: boolean;
 }
 
 export interface EditFileArguments {
-  /** File to change, relative to the workspace. */
+  /** File to change. */
   path: PathArgument;
-  /** Replacements, made one after the other; all of them or none. */
-  edits: Array<EditFileArgumentsEditsEntry>;
-  /** Change the file only if its SHA-256 still is this one. */
+  /** Exact text to replace; must occur once. */
+  old_string?: string;
+  /** What takes its place. */
+  new_string?: string;
+  /** Replace every occurrence. */
+  replace_all?: boolean;
+  /** Several of these at once, made in order. */
+  edits?: Array<EditFileArgumentsEditsEntry>;
+  /** Only if this is still its SHA-256. */
   if_match_sha256?: string;
   /** Only tell what would change. */
   dry_run?: boolean;
@@ -251,7 +247,7 @@ export interface DeleteResult {
 }
 
 export interface DeleteArguments {
-  /** File, link or folder to delete, relative to the workspace. */
+  /** File or folder to delete. */
   path: PathArgument;
   /** Also delete a folder that is not empty, with all that is in it. */
   recursive?: boolean;
@@ -267,7 +263,7 @@ export interface MoveResult {
 }
 
 export interface MoveArguments {
-  /** File or folder to move, relative to the workspace. */
+  /** File or folder to move. */
   from: PathArgument;
   /** Its new path; missing folders are made. */
   to: PathArgument;
@@ -284,7 +280,7 @@ export interface MakeDirectoryResult {
 }
 
 export interface MakeDirectoryArguments {
-  /** Folder to make, relative to the workspace; missing ones above it are made too. */
+  /** Folder to make. */
   path: PathArgument;
 }
 
@@ -303,14 +299,14 @@ export interface UpdateFrontmatterResult {
 }
 
 export interface UpdateFrontmatterArguments {
-  /** File with YAML front matter, relative to the workspace. */
+  /** File with YAML front matter. */
   path: PathArgument;
   /**
    * For each key one of {"set": value}, {"append": [values], "unique": true}, {"merge": {key: value}} or {"remove":
    * true}.
    */
   update: Record<string, unknown>;
-  /** Change the file only if its SHA-256 still is this one. */
+  /** Only if this is still its SHA-256. */
   if_match_sha256?: string;
 }
 
@@ -350,28 +346,25 @@ export interface RunCommandResult {
 }
 
 export interface RunCommandArguments {
-  /** A command line for bash, with all that bash understands. */
-  command: string;
-  /** In place of `command`: one program and its arguments, without a shell. */
+  /** A command line for bash. */
+  command?: string;
+  /** In place of `command`: a program and its arguments, without a shell. */
   argv?: Array<string>;
-  /** Working directory, relative to the workspace. */
+  /** Working directory. */
   cwd?: string;
-  /** Environment variables for it: names and their texts. */
+  /** More environment variables. */
   env?: Record<string, unknown>;
-  /** What it reads from its standard input; without, there is nothing to read. */
+  /** Its standard input; without, it is empty. */
   stdin?: string;
   /** After this long everything it started is stopped. */
   timeout_ms?: number;
-  /**
-   * Bytes kept of standard output, and as many of standard error; of more, the first and the last part, and
-   * `read_output` has the rest.
-   */
+  /** Bytes kept of each of its two outputs; of more, the first and the last part, and `read_output` has the rest. */
   max_output?: number;
   /** Domains it has to reach. None can be granted yet: it has a loopback of its own, nothing else. */
   network?: Array<string>;
   /**
-   * Whether it may write to git directories, which are read-only otherwise: for commit, checkout, merge, fetch and
-   * the like. Has to be approved. Configuration and hooks stay as they are.
+   * It has to write to git directories, which are read-only otherwise: commit, checkout, merge, fetch. Has to be
+   * approved.
    */
   git?: boolean;
 }
@@ -396,9 +389,9 @@ export interface ReadOutputResult {
 export interface ReadOutputArguments {
   /** As the command's answer had it. */
   output_id: string;
-  /** Which of the two to read. */
+  /** Which of the two. */
   stream?: "stdout" | "stderr";
-  /** How many bytes to leave out at the beginning. */
+  /** Bytes to leave out at the beginning. */
   offset?: number;
   /** Most bytes to return. */
   max_bytes?: number;
@@ -418,107 +411,84 @@ export abstract class Tools {
   abstract call<T>(name: string, arguments_: object, options?: CallOptions): Promise<T>;
 
   /**
-   * Reads a text file of the workspace and returns its content with the file's size, SHA-256 and number of lines.
-   * For a large file give start_line and end_line. The SHA-256 of a file over 512 KiB and the number of lines over
-   * 16 MiB are only given with hash: true. The sha256 can be given to write_file as if_match_sha256 so that nobody
-   * else's change is overwritten.
+   * Reads a text file, or shows an image. Read a large file in parts with start_line and end_line. The sha256, asked
+   * for with hash, can be given to write_file and edit_file as if_match_sha256, so that nobody else's change is
+   * overwritten.
    */
   readFile({ path, ...rest }: ReadFileArguments, options?: CallOptions): Promise<ReadFileResult> {
     return this.call<ReadFileResult>("read_file", { ...pathArgument("path", path), ...rest }, options);
   }
 
-  /**
-   * Writes a file of the workspace, making missing folders. The file is replaced as a whole: it holds either the old
-   * or the new content, never half. Give if_match_sha256 from an earlier read to be refused when the file has
-   * changed since.
-   */
+  /** Writes a file as a whole: it holds either the old or the new content, never half. */
   writeFile({ path, ...rest }: WriteFileArguments, options?: CallOptions): Promise<WriteFileResult> {
     return this.call<WriteFileResult>("write_file", { ...pathArgument("path", path), ...rest }, options);
   }
 
   /**
-   * Lists the files and folders of a folder of the workspace, sorted by name, each with its type, size and time of
-   * change (names_only: its type alone); with recursive also what is inside the folders. A glob keeps only what
-   * matches.
+   * Lists a folder, sorted by name: files and folders with type, size and time, or in plain text a tree; with a glob
+   * only the paths that match.
    */
   listFiles({ path, ...rest }: ListFilesArguments = {}, options?: CallOptions): Promise<ListFilesResult> {
     return this.call<ListFilesResult>("list_files", { ...pathArgument("path", path), ...rest }, options);
   }
 
   /**
-   * Searches the contents of the workspace's text files, or of one folder or file, line by line for a regular
-   * expression (with literal: for plain text). Each match comes with its path, line number, column and text, and
-   * with before and after the lines around it, each once. What .gitignore and .ignore files name, hidden and binary
-   * files, .git and node_modules are left out. To find where to look in a large workspace use mode files or count
-   * first, then narrow with path and include.
+   * Searches text files line by line. What .gitignore and .ignore files name, hidden and binary files, .git and
+   * node_modules are left out. In a large workspace look first with mode files or count, then narrow with path and
+   * include.
    */
   search({ path, ...rest }: SearchArguments, options?: CallOptions): Promise<SearchResult> {
     return this.call<SearchResult>("search", { ...pathArgument("path", path), ...rest }, options);
   }
 
-  /**
-   * Tells whether a path of the workspace is a file or a folder, its size, permissions and time of change, without
-   * reading it.
-   */
+  /** Tells whether a path is a file or a folder, its size, permissions and time of change, without reading it. */
   stat({ path, ...rest }: StatArguments, options?: CallOptions): Promise<StatResult> {
     return this.call<StatResult>("stat", { ...pathArgument("path", path), ...rest }, options);
   }
 
   /**
-   * Replaces exact text in a file of the workspace and returns the difference. Each old_text must occur exactly
-   * once, unless all is true. Line ends, encoding and everything else in the file stay as they are; either all edits
-   * are made or none.
+   * Replaces exact text in a file and returns the difference. Give old_string and new_string, or several in edits:
+   * all are made or none. Everything else in the file stays as it is, line ends too.
    */
   editFile({ path, ...rest }: EditFileArguments, options?: CallOptions): Promise<EditFileResult> {
     return this.call<EditFileResult>("edit_file", { ...pathArgument("path", path), ...rest }, options);
   }
 
-  /**
-   * Deletes a file, a link (never what it points to) or an empty folder of the workspace; with recursive also a
-   * folder and all that is in it.
-   */
+  /** Deletes a file, a link (never what it points to) or an empty folder; with recursive a folder and all in it. */
   delete({ path, ...rest }: DeleteArguments, options?: CallOptions): Promise<DeleteResult> {
     return this.call<DeleteResult>("delete", { ...pathArgument("path", path), ...rest }, options);
   }
 
   /**
-   * Moves or renames a file or folder of the workspace in one step. What is at the new path already is kept and the
-   * call fails, unless overwrite is true.
+   * Moves or renames a file or folder in one step. What is at the new path is kept and the call fails, unless
+   * overwrite is true.
    */
   move({ from, to, ...rest }: MoveArguments, options?: CallOptions): Promise<MoveResult> {
     return this.call<MoveResult>("move", { ...pathArgument("from", from), ...pathArgument("to", to), ...rest }, options);
   }
 
-  /**
-   * Makes a folder of the workspace and those above it that are missing. It is no error when the folder is there
-   * already.
-   */
+  /** Makes a folder and those above it that are missing. It is no error when it is there already. */
   makeDirectory({ path, ...rest }: MakeDirectoryArguments, options?: CallOptions): Promise<MakeDirectoryResult> {
     return this.call<MakeDirectoryResult>("make_directory", { ...pathArgument("path", path), ...rest }, options);
   }
 
-  /**
-   * Changes keys of the YAML front matter of a file and leaves every other byte of it as it is, comments and order
-   * included.
-   */
+  /** Changes keys of a file's YAML front matter; every other byte stays as it is, comments and order included. */
   updateFrontmatter({ path, ...rest }: UpdateFrontmatterArguments, options?: CallOptions): Promise<UpdateFrontmatterResult> {
     return this.call<UpdateFrontmatterResult>("update_frontmatter", { ...pathArgument("path", path), ...rest }, options);
   }
 
   /**
-   * Runs a command line with bash, or one program with its arguments, in the workspace. It sees the workspace and
-   * the system's programs, has its own /tmp and home, and no network but a loopback of its own. Everything it
-   * started ends with it.
+   * Runs a command line with bash, or one program, in the workspace: `command` or `argv` is required. It sees the
+   * workspace and the system's programs, has its own /tmp and home, and no network. Everything it started ends with
+   * it.
    */
-  runCommand(arguments_: RunCommandArguments, options?: CallOptions): Promise<RunCommandResult> {
+  runCommand(arguments_: RunCommandArguments = {}, options?: CallOptions): Promise<RunCommandResult> {
     return this.call<RunCommandResult>("run_command", arguments_, options);
   }
 
   /**
-   * Reads what a command printed when its answer showed only the beginning and the end of it (truncated, with an
-   * output_id). Returns up to max_bytes from offset on; while truncated is true, go on with next_offset. Only the
-   * latest long outputs are kept: for one that is gone, run the command again with its output redirected into a
-   * file.
+   * Reads what a command printed when its answer showed only the beginning and the end. Only the latest long outputs
+   * are kept: for one that is gone, run the command again with its output redirected into a file.
    */
   readOutput(arguments_: ReadOutputArguments, options?: CallOptions): Promise<ReadOutputResult> {
     return this.call<ReadOutputResult>("read_output", arguments_, options);

@@ -279,12 +279,12 @@ class TimeNowResult(TypedDict):
 
 class _EditFileEditsEntryOptional(TypedDict, total=False):
     all: bool
-    """Replace every place where the text occurs."""
+    """Replace every occurrence."""
 
 
 class EditFileEditsEntry(_EditFileEditsEntryOptional):
     old_text: str
-    """The exact text to replace, with enough around it to occur only once."""
+    """Exact text to replace; must occur once."""
     new_text: str
     """What takes its place."""
 
@@ -310,21 +310,22 @@ class Tools:
         max_bytes: Optional[int] = None,
         encoding: Optional[Literal["utf8", "base64", "auto"]] = None,
         hash: Optional[bool] = None,
+        line_numbers: Optional[bool] = None,
         timeout: Optional[float] = None,
     ) -> ReadFileResult:
-        """Reads a text file of the workspace and returns its content with the file's size, SHA-256 and number of lines.
-        For a large file give start_line and end_line. The SHA-256 of a file over 512 KiB and the number of lines over
-        16 MiB are only given with hash: true. The sha256 can be given to write_file as if_match_sha256 so that nobody
-        else's change is overwritten.
+        """Reads a text file, or shows an image. Read a large file in parts with start_line and end_line. The sha256,
+        asked for with hash, can be given to write_file and edit_file as if_match_sha256, so that nobody else's change
+        is overwritten.
 
-        path: File to read, relative to the workspace.
-        start_line: First line to return, counted from 1.
-        end_line: Last line to return, itself included.
-        max_bytes: Most bytes of content to return. Default: 100000.
-        encoding: How the content is written: utf8 replaces what is not UTF-8, base64 keeps every byte, auto is base64
-            only where utf8 would lose something. Default: "utf8".
-        hash: Give sha256 for a file over 512 KiB too, and total_lines for one over 16 MiB: all of it is read for them.
+        path: File to read.
+        start_line: First line, from 1.
+        end_line: Last line, included.
+        max_bytes: Most bytes of content. Default: 100000.
+        encoding: utf8 replaces what is not UTF-8, base64 keeps every byte, auto is base64 only where utf8 would lose
+            something. Default: "utf8".
+        hash: Give sha256 for a file over 512 KiB too, and total_lines for one over 16 MiB. In plain text: give sha256.
             Default: false.
+        line_numbers: In plain text: each line behind its number and a tab; false: the exact text. Default: true.
         """
         arguments = _given(
             {
@@ -334,6 +335,7 @@ class Tools:
                 "max_bytes": max_bytes,
                 "encoding": encoding,
                 "hash": hash,
+                "line_numbers": line_numbers,
             }
         )
         return cast(ReadFileResult, self._tool("read_file", arguments, timeout))
@@ -349,15 +351,13 @@ class Tools:
         create_only: Optional[bool] = None,
         timeout: Optional[float] = None,
     ) -> WriteFileResult:
-        """Writes a file of the workspace, making missing folders. The file is replaced as a whole: it holds either the
-        old or the new content, never half. Give if_match_sha256 from an earlier read to be refused when the file has
-        changed since.
+        """Writes a file as a whole: it holds either the old or the new content, never half.
 
-        path: File to write, relative to the workspace; missing folders are made.
-        content: What the file is to contain.
+        path: File to write; missing folders are made.
+        content: The whole new content.
         encoding: How `content` is written. Default: "utf8".
-        if_match_sha256: Write only if the file's SHA-256 still is this one.
-        append: Add to the end instead of replacing. Default: false.
+        if_match_sha256: Only if this is still its SHA-256.
+        append: Add to the end instead. Default: false.
         create_only: Fail if the file exists. Default: false.
         """
         arguments = _given(
@@ -385,20 +385,18 @@ class Tools:
         max_results: Optional[int] = None,
         timeout: Optional[float] = None,
     ) -> ListFilesResult:
-        """Lists the files and folders of a folder of the workspace, sorted by name, each with its type, size and time
-        of change (names_only: its type alone); with recursive also what is inside the folders. A glob keeps only what
-        matches.
+        """Lists a folder, sorted by name: files and folders with type, size and time, or in plain text a tree; with a
+        glob only the paths that match.
 
-        path: Folder to list, relative to the workspace; the workspace itself when left out.
-        recursive: Also list what is inside the folders. Default: false.
+        path: Folder to list; default: the workspace.
+        recursive: Also what is inside the folders. Default: false.
         glob: Only paths that match, seen from the folder: *.c, src/**/*.{ts,tsx}. With `**` or a slash give recursive
             too.
-        exclude: Leave out what matches this glob and all that is in it; without a slash it means names at any depth:
-            {node_modules,*.o}.
-        hidden: Also list names that begin with a dot. Default: false.
+        exclude: Leave out what matches, and all in it; without a slash at any depth: {node_modules,*.o}.
+        hidden: Also names that begin with a dot. Default: false.
         ignore: Leave out what .gitignore and .ignore files name. Default: false.
-        names_only: Leave out sizes and times: a shorter answer, and a faster one. Default: false.
-        max_results: Most entries to return. Default: 1000.
+        names_only: Without sizes and times; plain text has them only with false. Default: false.
+        max_results: Most entries. Default: 1000.
         """
         arguments = _given(
             {
@@ -432,28 +430,23 @@ class Tools:
         mode: Optional[Literal["lines", "files", "count"]] = None,
         timeout: Optional[float] = None,
     ) -> SearchResult:
-        """Searches the contents of the workspace's text files, or of one folder or file, line by line for a regular
-        expression (with literal: for plain text). Each match comes with its path, line number, column and text, and
-        with before and after the lines around it, each once. What .gitignore and .ignore files name, hidden and binary
-        files, .git and node_modules are left out. To find where to look in a large workspace use mode files or count
-        first, then narrow with path and include.
+        """Searches text files line by line. What .gitignore and .ignore files name, hidden and binary files, .git and
+        node_modules are left out. In a large workspace look first with mode files or count, then narrow with path and
+        include.
 
-        pattern: Regular expression to look for in each line, in Rust's syntax: fn \\w+\\(, ^import .*react,
-            (?i)todo|fixme. Linear time; no look-around, no back-references.
-        path: Folder or file to search, relative to the workspace; the workspace itself when left out.
-        literal: The pattern is plain text: every character means itself. Default: false.
+        pattern: Regular expression for one line, in Rust's syntax; no look-around, no back-references.
+        path: Folder or file; default: the workspace.
+        literal: The pattern is plain text. Default: false.
         ignore_case: Capital and small letters are the same. Default: false.
-        word: Only whole words: no letter, digit or underscore beside the match. Default: false.
-        include: Only files that match this glob: *.c for names at any depth, src/**/*.{ts,tsx} for paths seen from the
-            folder.
-        exclude: Leave out files that match this glob, and folders with all that is in them: {dist,*.min.js}.
-        hidden: Also search names that begin with a dot. Default: false.
+        word: Only whole words. Default: false.
+        include: Only files that match: *.c at any depth, src/**/*.{ts,tsx} seen from the folder.
+        exclude: Leave out files that match, and folders with all in them: {dist,*.min.js}.
+        hidden: Also names that begin with a dot. Default: false.
         ignore: Leave out what .gitignore and .ignore files name. Default: true.
         before: Lines of context before each match. Default: 0.
         after: Lines of context behind each match. Default: 0.
-        max_results: Most matching lines to return, or files where mode asks for them. Default: 100.
-        mode: lines: each line that matches. files: only the files that have one. count: those files, and how many of
-            their lines match. Default: "lines".
+        max_results: Most matching lines, or files. Default: 100.
+        mode: lines; only the files that match; or count: those files with how many lines match. Default: "lines".
         """
         arguments = _given(
             {
@@ -480,10 +473,9 @@ class Tools:
         *,
         timeout: Optional[float] = None,
     ) -> StatResult:
-        """Tells whether a path of the workspace is a file or a folder, its size, permissions and time of change,
-        without reading it.
+        """Tells whether a path is a file or a folder, its size, permissions and time of change, without reading it.
 
-        path: File or folder, relative to the workspace.
+        path: File or folder.
         """
         arguments = _given(
             {
@@ -495,24 +487,32 @@ class Tools:
     def edit_file(
         self,
         path: PathArgument,
-        edits: List[EditFileEditsEntry],
         *,
+        old_string: Optional[str] = None,
+        new_string: Optional[str] = None,
+        replace_all: Optional[bool] = None,
+        edits: Optional[List[EditFileEditsEntry]] = None,
         if_match_sha256: Optional[str] = None,
         dry_run: Optional[bool] = None,
         timeout: Optional[float] = None,
     ) -> EditFileResult:
-        """Replaces exact text in a file of the workspace and returns the difference. Each old_text must occur exactly
-        once, unless all is true. Line ends, encoding and everything else in the file stay as they are; either all edits
-        are made or none.
+        """Replaces exact text in a file and returns the difference. Give old_string and new_string, or several in
+        edits: all are made or none. Everything else in the file stays as it is, line ends too.
 
-        path: File to change, relative to the workspace.
-        edits: Replacements, made one after the other; all of them or none.
-        if_match_sha256: Change the file only if its SHA-256 still is this one.
+        path: File to change.
+        old_string: Exact text to replace; must occur once.
+        new_string: What takes its place.
+        replace_all: Replace every occurrence. Default: false.
+        edits: Several of these at once, made in order.
+        if_match_sha256: Only if this is still its SHA-256.
         dry_run: Only tell what would change. Default: false.
         """
         arguments = _given(
             {
                 **path_argument("path", path),
+                "old_string": old_string,
+                "new_string": new_string,
+                "replace_all": replace_all,
                 "edits": edits,
                 "if_match_sha256": if_match_sha256,
                 "dry_run": dry_run,
@@ -527,10 +527,9 @@ class Tools:
         recursive: Optional[bool] = None,
         timeout: Optional[float] = None,
     ) -> DeleteResult:
-        """Deletes a file, a link (never what it points to) or an empty folder of the workspace; with recursive also a
-        folder and all that is in it.
+        """Deletes a file, a link (never what it points to) or an empty folder; with recursive a folder and all in it.
 
-        path: File, link or folder to delete, relative to the workspace.
+        path: File or folder to delete.
         recursive: Also delete a folder that is not empty, with all that is in it. Default: false.
         """
         arguments = _given(
@@ -549,10 +548,10 @@ class Tools:
         overwrite: Optional[bool] = None,
         timeout: Optional[float] = None,
     ) -> MoveResult:
-        """Moves or renames a file or folder of the workspace in one step. What is at the new path already is kept and
-        the call fails, unless overwrite is true.
+        """Moves or renames a file or folder in one step. What is at the new path is kept and the call fails, unless
+        overwrite is true.
 
-        from_: File or folder to move, relative to the workspace.
+        from_: File or folder to move.
         to: Its new path; missing folders are made.
         overwrite: Replace a file, or an empty folder by a folder, that is there. Default: false.
         """
@@ -571,10 +570,9 @@ class Tools:
         *,
         timeout: Optional[float] = None,
     ) -> MakeDirectoryResult:
-        """Makes a folder of the workspace and those above it that are missing. It is no error when the folder is there
-        already.
+        """Makes a folder and those above it that are missing. It is no error when it is there already.
 
-        path: Folder to make, relative to the workspace; missing ones above it are made too.
+        path: Folder to make.
         """
         arguments = _given(
             {
@@ -591,13 +589,12 @@ class Tools:
         if_match_sha256: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> UpdateFrontmatterResult:
-        """Changes keys of the YAML front matter of a file and leaves every other byte of it as it is, comments and
-        order included.
+        """Changes keys of a file's YAML front matter; every other byte stays as it is, comments and order included.
 
-        path: File with YAML front matter, relative to the workspace.
+        path: File with YAML front matter.
         update: For each key one of {"set": value}, {"append": [values], "unique": true}, {"merge": {key: value}} or
             {"remove": true}.
-        if_match_sha256: Change the file only if its SHA-256 still is this one.
+        if_match_sha256: Only if this is still its SHA-256.
         """
         arguments = _given(
             {
@@ -610,8 +607,8 @@ class Tools:
 
     def run_command(
         self,
-        command: str,
         *,
+        command: Optional[str] = None,
         argv: Optional[List[str]] = None,
         cwd: Optional[str] = None,
         env: Optional[Dict[str, Any]] = None,
@@ -623,21 +620,21 @@ class Tools:
         timeout: Optional[float] = None,
         on_output: Optional[OnOutput] = None,
     ) -> RunCommandResult:
-        """Runs a command line with bash, or one program with its arguments, in the workspace. It sees the workspace and
-        the system's programs, has its own /tmp and home, and no network but a loopback of its own. Everything it
-        started ends with it.
+        """Runs a command line with bash, or one program, in the workspace: `command` or `argv` is required. It sees the
+        workspace and the system's programs, has its own /tmp and home, and no network. Everything it started ends with
+        it.
 
-        command: A command line for bash, with all that bash understands.
-        argv: In place of `command`: one program and its arguments, without a shell.
-        cwd: Working directory, relative to the workspace.
-        env: Environment variables for it: names and their texts.
-        stdin: What it reads from its standard input; without, there is nothing to read.
+        command: A command line for bash.
+        argv: In place of `command`: a program and its arguments, without a shell.
+        cwd: Working directory.
+        env: More environment variables.
+        stdin: Its standard input; without, it is empty.
         timeout_ms: After this long everything it started is stopped. Default: 60000.
-        max_output: Bytes kept of standard output, and as many of standard error; of more, the first and the last part,
-            and `read_output` has the rest. Default: 100000.
+        max_output: Bytes kept of each of its two outputs; of more, the first and the last part, and `read_output` has
+            the rest. Default: 100000.
         network: Domains it has to reach. None can be granted yet: it has a loopback of its own, nothing else.
-        git: Whether it may write to git directories, which are read-only otherwise: for commit, checkout, merge, fetch
-            and the like. Has to be approved. Configuration and hooks stay as they are. Default: false.
+        git: It has to write to git directories, which are read-only otherwise: commit, checkout, merge, fetch. Has to
+            be approved. Default: false.
         on_output: Takes what is printed as it comes: `stdout` or `stderr`, and the text.
         """
         arguments = _given(
@@ -664,14 +661,12 @@ class Tools:
         max_bytes: Optional[int] = None,
         timeout: Optional[float] = None,
     ) -> ReadOutputResult:
-        """Reads what a command printed when its answer showed only the beginning and the end of it (truncated, with an
-        output_id). Returns up to max_bytes from offset on; while truncated is true, go on with next_offset. Only the
-        latest long outputs are kept: for one that is gone, run the command again with its output redirected into a
-        file.
+        """Reads what a command printed when its answer showed only the beginning and the end. Only the latest long
+        outputs are kept: for one that is gone, run the command again with its output redirected into a file.
 
         output_id: As the command's answer had it.
-        stream: Which of the two to read. Default: "stdout".
-        offset: How many bytes to leave out at the beginning. Default: 0.
+        stream: Which of the two. Default: "stdout".
+        offset: Bytes to leave out at the beginning. Default: 0.
         max_bytes: Most bytes to return. Default: 100000.
         """
         arguments = _given(
@@ -715,21 +710,22 @@ class AsyncTools:
         max_bytes: Optional[int] = None,
         encoding: Optional[Literal["utf8", "base64", "auto"]] = None,
         hash: Optional[bool] = None,
+        line_numbers: Optional[bool] = None,
         timeout: Optional[float] = None,
     ) -> ReadFileResult:
-        """Reads a text file of the workspace and returns its content with the file's size, SHA-256 and number of lines.
-        For a large file give start_line and end_line. The SHA-256 of a file over 512 KiB and the number of lines over
-        16 MiB are only given with hash: true. The sha256 can be given to write_file as if_match_sha256 so that nobody
-        else's change is overwritten.
+        """Reads a text file, or shows an image. Read a large file in parts with start_line and end_line. The sha256,
+        asked for with hash, can be given to write_file and edit_file as if_match_sha256, so that nobody else's change
+        is overwritten.
 
-        path: File to read, relative to the workspace.
-        start_line: First line to return, counted from 1.
-        end_line: Last line to return, itself included.
-        max_bytes: Most bytes of content to return. Default: 100000.
-        encoding: How the content is written: utf8 replaces what is not UTF-8, base64 keeps every byte, auto is base64
-            only where utf8 would lose something. Default: "utf8".
-        hash: Give sha256 for a file over 512 KiB too, and total_lines for one over 16 MiB: all of it is read for them.
+        path: File to read.
+        start_line: First line, from 1.
+        end_line: Last line, included.
+        max_bytes: Most bytes of content. Default: 100000.
+        encoding: utf8 replaces what is not UTF-8, base64 keeps every byte, auto is base64 only where utf8 would lose
+            something. Default: "utf8".
+        hash: Give sha256 for a file over 512 KiB too, and total_lines for one over 16 MiB. In plain text: give sha256.
             Default: false.
+        line_numbers: In plain text: each line behind its number and a tab; false: the exact text. Default: true.
         """
         arguments = _given(
             {
@@ -739,6 +735,7 @@ class AsyncTools:
                 "max_bytes": max_bytes,
                 "encoding": encoding,
                 "hash": hash,
+                "line_numbers": line_numbers,
             }
         )
         return cast(ReadFileResult, await self._tool("read_file", arguments, timeout))
@@ -754,15 +751,13 @@ class AsyncTools:
         create_only: Optional[bool] = None,
         timeout: Optional[float] = None,
     ) -> WriteFileResult:
-        """Writes a file of the workspace, making missing folders. The file is replaced as a whole: it holds either the
-        old or the new content, never half. Give if_match_sha256 from an earlier read to be refused when the file has
-        changed since.
+        """Writes a file as a whole: it holds either the old or the new content, never half.
 
-        path: File to write, relative to the workspace; missing folders are made.
-        content: What the file is to contain.
+        path: File to write; missing folders are made.
+        content: The whole new content.
         encoding: How `content` is written. Default: "utf8".
-        if_match_sha256: Write only if the file's SHA-256 still is this one.
-        append: Add to the end instead of replacing. Default: false.
+        if_match_sha256: Only if this is still its SHA-256.
+        append: Add to the end instead. Default: false.
         create_only: Fail if the file exists. Default: false.
         """
         arguments = _given(
@@ -790,20 +785,18 @@ class AsyncTools:
         max_results: Optional[int] = None,
         timeout: Optional[float] = None,
     ) -> ListFilesResult:
-        """Lists the files and folders of a folder of the workspace, sorted by name, each with its type, size and time
-        of change (names_only: its type alone); with recursive also what is inside the folders. A glob keeps only what
-        matches.
+        """Lists a folder, sorted by name: files and folders with type, size and time, or in plain text a tree; with a
+        glob only the paths that match.
 
-        path: Folder to list, relative to the workspace; the workspace itself when left out.
-        recursive: Also list what is inside the folders. Default: false.
+        path: Folder to list; default: the workspace.
+        recursive: Also what is inside the folders. Default: false.
         glob: Only paths that match, seen from the folder: *.c, src/**/*.{ts,tsx}. With `**` or a slash give recursive
             too.
-        exclude: Leave out what matches this glob and all that is in it; without a slash it means names at any depth:
-            {node_modules,*.o}.
-        hidden: Also list names that begin with a dot. Default: false.
+        exclude: Leave out what matches, and all in it; without a slash at any depth: {node_modules,*.o}.
+        hidden: Also names that begin with a dot. Default: false.
         ignore: Leave out what .gitignore and .ignore files name. Default: false.
-        names_only: Leave out sizes and times: a shorter answer, and a faster one. Default: false.
-        max_results: Most entries to return. Default: 1000.
+        names_only: Without sizes and times; plain text has them only with false. Default: false.
+        max_results: Most entries. Default: 1000.
         """
         arguments = _given(
             {
@@ -837,28 +830,23 @@ class AsyncTools:
         mode: Optional[Literal["lines", "files", "count"]] = None,
         timeout: Optional[float] = None,
     ) -> SearchResult:
-        """Searches the contents of the workspace's text files, or of one folder or file, line by line for a regular
-        expression (with literal: for plain text). Each match comes with its path, line number, column and text, and
-        with before and after the lines around it, each once. What .gitignore and .ignore files name, hidden and binary
-        files, .git and node_modules are left out. To find where to look in a large workspace use mode files or count
-        first, then narrow with path and include.
+        """Searches text files line by line. What .gitignore and .ignore files name, hidden and binary files, .git and
+        node_modules are left out. In a large workspace look first with mode files or count, then narrow with path and
+        include.
 
-        pattern: Regular expression to look for in each line, in Rust's syntax: fn \\w+\\(, ^import .*react,
-            (?i)todo|fixme. Linear time; no look-around, no back-references.
-        path: Folder or file to search, relative to the workspace; the workspace itself when left out.
-        literal: The pattern is plain text: every character means itself. Default: false.
+        pattern: Regular expression for one line, in Rust's syntax; no look-around, no back-references.
+        path: Folder or file; default: the workspace.
+        literal: The pattern is plain text. Default: false.
         ignore_case: Capital and small letters are the same. Default: false.
-        word: Only whole words: no letter, digit or underscore beside the match. Default: false.
-        include: Only files that match this glob: *.c for names at any depth, src/**/*.{ts,tsx} for paths seen from the
-            folder.
-        exclude: Leave out files that match this glob, and folders with all that is in them: {dist,*.min.js}.
-        hidden: Also search names that begin with a dot. Default: false.
+        word: Only whole words. Default: false.
+        include: Only files that match: *.c at any depth, src/**/*.{ts,tsx} seen from the folder.
+        exclude: Leave out files that match, and folders with all in them: {dist,*.min.js}.
+        hidden: Also names that begin with a dot. Default: false.
         ignore: Leave out what .gitignore and .ignore files name. Default: true.
         before: Lines of context before each match. Default: 0.
         after: Lines of context behind each match. Default: 0.
-        max_results: Most matching lines to return, or files where mode asks for them. Default: 100.
-        mode: lines: each line that matches. files: only the files that have one. count: those files, and how many of
-            their lines match. Default: "lines".
+        max_results: Most matching lines, or files. Default: 100.
+        mode: lines; only the files that match; or count: those files with how many lines match. Default: "lines".
         """
         arguments = _given(
             {
@@ -885,10 +873,9 @@ class AsyncTools:
         *,
         timeout: Optional[float] = None,
     ) -> StatResult:
-        """Tells whether a path of the workspace is a file or a folder, its size, permissions and time of change,
-        without reading it.
+        """Tells whether a path is a file or a folder, its size, permissions and time of change, without reading it.
 
-        path: File or folder, relative to the workspace.
+        path: File or folder.
         """
         arguments = _given(
             {
@@ -900,24 +887,32 @@ class AsyncTools:
     async def edit_file(
         self,
         path: PathArgument,
-        edits: List[EditFileEditsEntry],
         *,
+        old_string: Optional[str] = None,
+        new_string: Optional[str] = None,
+        replace_all: Optional[bool] = None,
+        edits: Optional[List[EditFileEditsEntry]] = None,
         if_match_sha256: Optional[str] = None,
         dry_run: Optional[bool] = None,
         timeout: Optional[float] = None,
     ) -> EditFileResult:
-        """Replaces exact text in a file of the workspace and returns the difference. Each old_text must occur exactly
-        once, unless all is true. Line ends, encoding and everything else in the file stay as they are; either all edits
-        are made or none.
+        """Replaces exact text in a file and returns the difference. Give old_string and new_string, or several in
+        edits: all are made or none. Everything else in the file stays as it is, line ends too.
 
-        path: File to change, relative to the workspace.
-        edits: Replacements, made one after the other; all of them or none.
-        if_match_sha256: Change the file only if its SHA-256 still is this one.
+        path: File to change.
+        old_string: Exact text to replace; must occur once.
+        new_string: What takes its place.
+        replace_all: Replace every occurrence. Default: false.
+        edits: Several of these at once, made in order.
+        if_match_sha256: Only if this is still its SHA-256.
         dry_run: Only tell what would change. Default: false.
         """
         arguments = _given(
             {
                 **path_argument("path", path),
+                "old_string": old_string,
+                "new_string": new_string,
+                "replace_all": replace_all,
                 "edits": edits,
                 "if_match_sha256": if_match_sha256,
                 "dry_run": dry_run,
@@ -932,10 +927,9 @@ class AsyncTools:
         recursive: Optional[bool] = None,
         timeout: Optional[float] = None,
     ) -> DeleteResult:
-        """Deletes a file, a link (never what it points to) or an empty folder of the workspace; with recursive also a
-        folder and all that is in it.
+        """Deletes a file, a link (never what it points to) or an empty folder; with recursive a folder and all in it.
 
-        path: File, link or folder to delete, relative to the workspace.
+        path: File or folder to delete.
         recursive: Also delete a folder that is not empty, with all that is in it. Default: false.
         """
         arguments = _given(
@@ -954,10 +948,10 @@ class AsyncTools:
         overwrite: Optional[bool] = None,
         timeout: Optional[float] = None,
     ) -> MoveResult:
-        """Moves or renames a file or folder of the workspace in one step. What is at the new path already is kept and
-        the call fails, unless overwrite is true.
+        """Moves or renames a file or folder in one step. What is at the new path is kept and the call fails, unless
+        overwrite is true.
 
-        from_: File or folder to move, relative to the workspace.
+        from_: File or folder to move.
         to: Its new path; missing folders are made.
         overwrite: Replace a file, or an empty folder by a folder, that is there. Default: false.
         """
@@ -976,10 +970,9 @@ class AsyncTools:
         *,
         timeout: Optional[float] = None,
     ) -> MakeDirectoryResult:
-        """Makes a folder of the workspace and those above it that are missing. It is no error when the folder is there
-        already.
+        """Makes a folder and those above it that are missing. It is no error when it is there already.
 
-        path: Folder to make, relative to the workspace; missing ones above it are made too.
+        path: Folder to make.
         """
         arguments = _given(
             {
@@ -996,13 +989,12 @@ class AsyncTools:
         if_match_sha256: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> UpdateFrontmatterResult:
-        """Changes keys of the YAML front matter of a file and leaves every other byte of it as it is, comments and
-        order included.
+        """Changes keys of a file's YAML front matter; every other byte stays as it is, comments and order included.
 
-        path: File with YAML front matter, relative to the workspace.
+        path: File with YAML front matter.
         update: For each key one of {"set": value}, {"append": [values], "unique": true}, {"merge": {key: value}} or
             {"remove": true}.
-        if_match_sha256: Change the file only if its SHA-256 still is this one.
+        if_match_sha256: Only if this is still its SHA-256.
         """
         arguments = _given(
             {
@@ -1015,8 +1007,8 @@ class AsyncTools:
 
     async def run_command(
         self,
-        command: str,
         *,
+        command: Optional[str] = None,
         argv: Optional[List[str]] = None,
         cwd: Optional[str] = None,
         env: Optional[Dict[str, Any]] = None,
@@ -1028,21 +1020,21 @@ class AsyncTools:
         timeout: Optional[float] = None,
         on_output: Optional[OnOutput] = None,
     ) -> RunCommandResult:
-        """Runs a command line with bash, or one program with its arguments, in the workspace. It sees the workspace and
-        the system's programs, has its own /tmp and home, and no network but a loopback of its own. Everything it
-        started ends with it.
+        """Runs a command line with bash, or one program, in the workspace: `command` or `argv` is required. It sees the
+        workspace and the system's programs, has its own /tmp and home, and no network. Everything it started ends with
+        it.
 
-        command: A command line for bash, with all that bash understands.
-        argv: In place of `command`: one program and its arguments, without a shell.
-        cwd: Working directory, relative to the workspace.
-        env: Environment variables for it: names and their texts.
-        stdin: What it reads from its standard input; without, there is nothing to read.
+        command: A command line for bash.
+        argv: In place of `command`: a program and its arguments, without a shell.
+        cwd: Working directory.
+        env: More environment variables.
+        stdin: Its standard input; without, it is empty.
         timeout_ms: After this long everything it started is stopped. Default: 60000.
-        max_output: Bytes kept of standard output, and as many of standard error; of more, the first and the last part,
-            and `read_output` has the rest. Default: 100000.
+        max_output: Bytes kept of each of its two outputs; of more, the first and the last part, and `read_output` has
+            the rest. Default: 100000.
         network: Domains it has to reach. None can be granted yet: it has a loopback of its own, nothing else.
-        git: Whether it may write to git directories, which are read-only otherwise: for commit, checkout, merge, fetch
-            and the like. Has to be approved. Configuration and hooks stay as they are. Default: false.
+        git: It has to write to git directories, which are read-only otherwise: commit, checkout, merge, fetch. Has to
+            be approved. Default: false.
         on_output: Takes what is printed as it comes: `stdout` or `stderr`, and the text.
         """
         arguments = _given(
@@ -1069,14 +1061,12 @@ class AsyncTools:
         max_bytes: Optional[int] = None,
         timeout: Optional[float] = None,
     ) -> ReadOutputResult:
-        """Reads what a command printed when its answer showed only the beginning and the end of it (truncated, with an
-        output_id). Returns up to max_bytes from offset on; while truncated is true, go on with next_offset. Only the
-        latest long outputs are kept: for one that is gone, run the command again with its output redirected into a
-        file.
+        """Reads what a command printed when its answer showed only the beginning and the end. Only the latest long
+        outputs are kept: for one that is gone, run the command again with its output redirected into a file.
 
         output_id: As the command's answer had it.
-        stream: Which of the two to read. Default: "stdout".
-        offset: How many bytes to leave out at the beginning. Default: 0.
+        stream: Which of the two. Default: "stdout".
+        offset: Bytes to leave out at the beginning. Default: 0.
         max_bytes: Most bytes to return. Default: 100000.
         """
         arguments = _given(
