@@ -185,7 +185,9 @@ def python_method(tool, types, prefix, wait):
         if name in tool.required:
             params.append(f"{py}: {kind}")
         else:
-            bucket = params if name in tool.paths else keyworded
+            # Where nothing is required, the first is what one means without a word: run_command("make").
+            leads = not tool.required and len(params) == 1
+            bucket = params if name in tool.paths or leads else keyworded
             bucket.append(f"{py}: Optional[{kind}] = None")
         if name in tool.paths:
             paths.append(f'**path_argument("{name}", {py})')

@@ -13,7 +13,9 @@ from ran import Place, bash
 SECRET = "KEY=only the user knows"
 MANY = 100
 TIMES = 8
-OWN = ("ls -A /tmp /dev/pts; ls -d /proc/[0-9]* | wc -l; cat .env */.env new/.env 2>/dev/null; "
+# The way to a workspace in /tmp is there, and nothing else.
+WAY = "$(pwd | cut -d/ -f3)"
+OWN = (f"echo {WAY}; ls -A /tmp /dev/pts; ls -d /proc/[0-9]* | wc -l; cat .env */.env new/.env 2>/dev/null; "
        "touch /tmp/left; ( sleep 100 & ) ; true")
 
 
@@ -29,7 +31,8 @@ def make(form, name, **commands):
 def look(gate):
     value = bash(gate, OWN)
     seen, count = value["stdout"].rstrip("\n").rsplit("\n", 1)
-    check(seen == "/dev/pts:\nptmx\n\n/tmp:", f"seen: {lib.short(value)}")
+    way, seen = seen.split("\n", 1)
+    check(seen == f"/dev/pts:\nptmx\n\n/tmp:\n{way}", f"seen: {lib.short(value)}")
     check(int(count) <= 8, f"{count} processes: {lib.short(value)}")
 
 
@@ -87,7 +90,8 @@ def covered(form):
 def side_by_side(form):
     """commands at the same time share nothing"""
     place = make(form, "side")
-    line = "touch /tmp/$N; echo x > up$N; while [ ! -e go ]; do sleep 0.02; done; ls -A /tmp; cat d*/.env"
+    line = ("touch /tmp/$N; echo x > up$N; while [ ! -e go ]; do sleep 0.02; done; "
+            f'ls -A /tmp | grep -vx "{WAY}"; cat d*/.env')
     with place.gate() as gate:
         for turn in range(3):
             calls = [gate.send("run_command", command=line, env={"N": str(n)}) for n in range(4)]

@@ -607,8 +607,8 @@ class Tools:
 
     def run_command(
         self,
-        *,
         command: Optional[str] = None,
+        *,
         argv: Optional[List[str]] = None,
         cwd: Optional[str] = None,
         env: Optional[Dict[str, Any]] = None,
@@ -1007,8 +1007,8 @@ class AsyncTools:
 
     async def run_command(
         self,
-        *,
         command: Optional[str] = None,
+        *,
         argv: Optional[List[str]] = None,
         cwd: Optional[str] = None,
         env: Optional[Dict[str, Any]] = None,
