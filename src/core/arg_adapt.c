@@ -136,7 +136,8 @@ static int is_said_twice(struct adapting *a, const struct arg *arg, yyjson_val *
         return 1;
     if (!named || yyjson_is_null(named))
         return 0;
-    if (yyjson_equals(named, val))
+    /* All that have two names are scalars; to compare others could take very long. */
+    if (!yyjson_is_ctn(named) && !yyjson_is_ctn(val) && yyjson_equals(named, val))
         return 1;
     return err_field(
         a->err, arg->alias,

@@ -2,6 +2,10 @@
 
 #include "core/script_reader.h"
 
+/* All texts in texts that are read, in bytes: so much, and so many times the whole script. */
+#define TEXTS_MAX ((size_t)64 << 10)
+#define TEXTS_TIMES 24
+
 void script_mark_chars(struct script_reader *r, size_t n, enum logged_mark kind)
 {
     for (; n && r->at < r->end; n--) {
@@ -223,6 +227,7 @@ static struct script_reader reader_within(const struct script_reader *around, si
 {
     return (struct script_reader){.p = around->p,
                                   .marks = around->marks,
+                                  .left = around->left,
                                   .at = from,
                                   .end = to,
                                   .command = {.from = from, .seen = from, .program = from},
@@ -230,8 +235,19 @@ static struct script_reader reader_within(const struct script_reader *around, si
                                   .depth = around->depth + 1};
 }
 
+/* Texts in texts are read once for each one around them, here-documents in each other twice. */
+static bool take_text(const struct script_reader *around, size_t from, size_t to)
+{
+    size_t n = to - from + 1;
+    bool enough = *around->left > n;
+    *around->left -= enough ? n : *around->left;
+    return enough;
+}
+
 void script_read_text(const struct script_reader *around, size_t from, size_t to, bool piped)
 {
+    if (!take_text(around, from, to))
+        return;
     struct script_reader r = reader_within(around, from, to);
     r.piped = piped;
     read_script(&r);
@@ -239,6 +255,8 @@ void script_read_text(const struct script_reader *around, size_t from, size_t to
 
 void script_read_here_text(const struct script_reader *around, size_t from, size_t to)
 {
+    if (!take_text(around, from, to))
+        return;
     struct script_reader r = reader_within(around, from, to);
     push_level(&r, (struct script_level){.kind = SCRIPT_HERE_TEXT, .from = from});
     read_script(&r);
@@ -251,10 +269,12 @@ bool logged_marks(struct str script, struct buf *ret)
         return false;
     memset(ret->data, LOGGED_PLAIN, script.n + 1);
     ret->len = script.n + 1;
+    size_t left = TEXTS_MAX + TEXTS_TIMES * script.n;
     struct script_reader r = {.p = script.p,
+                              .left = &left,
                               .marks = (unsigned char *)ret->data,
                               .end = script.n,
                               .texts = BUF_INIT((script.n + 1) * sizeof(struct script_text))};
     read_script(&r);
-    return true;
+    return left > 0;
 }

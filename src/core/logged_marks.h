@@ -19,7 +19,8 @@ enum logged_mark {
 #define LOGGED_RUN 0x20
 #define LOGGED_FLAGS (LOGGED_JOINED | LOGGED_RUN)
 
-/* One byte for each of the script, perhaps with these. False: there is no memory for them. */
+/* One byte for each of the script, perhaps with these. False: there is no memory for them, or they take too
+ * long to be found. */
 bool logged_marks(struct str script, struct buf *ret);
 
 #endif

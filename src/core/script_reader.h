@@ -75,7 +75,8 @@ struct script_reader {
     size_t pipeline;  /* the first of them that is in the pipeline at hand */
     struct script_opened opened[SCRIPT_LEVELS_MAX];
     size_t n_opened;
-    bool piped; /* all that is printed goes to a shell */
+    bool piped;   /* all that is printed goes to a shell */
+    size_t *left; /* bytes of texts within texts that may still be read; 0: not all was */
     unsigned depth;
 };
 

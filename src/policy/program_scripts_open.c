@@ -95,7 +95,8 @@ static bool sed_executes(struct str script)
 /* --- awk: system(), pipes and getline */
 
 /* Behind a text or a pattern; false: it has no end. */
-static void skip_awk_literal(struct code *c, char end)
+/* False: it does not end. */
+static bool skip_awk_literal(struct code *c, char end)
 {
     c->at++;
     for (bool bracket = false; c->at < c->text.n; c->at++) {
@@ -105,7 +106,12 @@ static void skip_awk_literal(struct code *c, char end)
         bracket = end == '/' && (bracket ? now != ']' : now == '[');
         c->at += now == '\\';
     }
-    c->at += c->at < c->text.n;
+    if (c->at >= c->text.n) {
+        c->at = c->text.n;
+        return false;
+    }
+    c->at++;
+    return true;
 }
 
 /* A text that a shell reads as what it looks like. */
@@ -128,9 +134,8 @@ static bool is_one_literal(const struct code *at, const char *ends)
     struct code c = *at;
     skip_code_blanks(&c);
     size_t from = c.at + 1;
-    if (code_char(&c, c.at) != '"')
+    if (code_char(&c, c.at) != '"' || !skip_awk_literal(&c, '"'))
         return false;
-    skip_awk_literal(&c, '"');
     size_t to = c.at - 1;
     skip_code_blanks(&c);
     return (c.at == c.text.n || strchr(ends, code_char(&c, c.at))) &&
@@ -210,7 +215,8 @@ static bool awk_executes(struct str script)
             return true;
         literal = false;
         if (now == '"') {
-            skip_awk_literal(&c, now);
+            if (!skip_awk_literal(&c, now))
+                return true;
             literal = is_literal_alone(&c, from, c.at);
         } else if (now == '/' && !divides(before)) {
             skip_awk_literal(&c, now);

@@ -188,7 +188,7 @@ static bool is_harmless_setting(struct str text)
         "init.default",   "safe.",          "core.quote",  "core.autocrlf=",
         "core.fileMode=", "core.filemode=", "log.",        "diff.renames",
         "merge.conflict", "push.",          "pull.",       "fetch.",
-        "http.",          "i18n.",          "protocol.",   "gc.",
+        "http.",          "i18n.",          "protocol.",   "gc.auto",
         "pack.",          "transfer.",      "branch.",     "tag.sort",
         "column.",        "status.",        "rebase.auto", "submodule.recurse"};
     for (size_t i = 0; i < ARRAY_LEN(begin); i++) {

@@ -49,7 +49,7 @@ static const struct settings {
      " -mod=* -count=* -v -race -short -trimpath -buildvcs=* -tags=* -p=* -modcacherw "},
     {" GOENV ", " off "},
     {" CARGO_TERM_* CARGO_INCREMENTAL CARGO_NET_* CARGO_PROFILE_* CARGO_BUILD_JOBS CARGO_TARGET_DIR "
-     "CARGO_BUILD_TARGET CARGO_BUILD_TARGET_DIR CARGO_REGISTRIES_* CARGO_PKG_* CARGO_MANIFEST_DIR ",
+     "CARGO_BUILD_TARGET CARGO_BUILD_TARGET_DIR CARGO_PKG_* CARGO_MANIFEST_DIR ",
      " * "},
     {" CARGO_* ", NULL},
     {" RUSTFLAGS RUSTDOCFLAGS ",
@@ -65,7 +65,9 @@ static const struct settings {
      "MAVEN_ARGS SBT_OPTS ",
      " -Xm* -Xs* -XX:MaxMetaspaceSize=* -XX:+UseG1GC -Dfile.encoding=* -Dorg.gradle.daemon=* "
      "-Dorg.gradle.jvmargs=* -Djava.awt.headless=* "},
-    {" TAR_OPTIONS VIMINIT EXINIT LESSKEY_CONTENT TF_CLI_ARGS* ", NULL},
+    {" TAR_OPTIONS VIMINIT EXINIT LESSKEY_CONTENT TF_CLI_ARGS* LUA_INIT* ERL_FLAGS ERL_AFLAGS ERL_ZFLAGS "
+     "ELIXIR_ERL_OPTIONS DOTNET_STARTUP_HOOKS BUN_OPTIONS ",
+     NULL},
 };
 
 /* Files and folders of programs, modules and settings. */
@@ -78,12 +80,12 @@ static const char folders[] =
     "CARGO_HOME NPM_CONFIG_* npm_config_* PIP_* UV_* YARN_* RIPGREP_CONFIG_PATH NVIM_APPNAME MYVIMRC "
     "HGRCPATH ACKRC WGETRC CURL_HOME INPUTRC LESSKEY LESSKEYIN LESSKEYIN_SYSTEM GCC_EXEC_PREFIX "
     "COMPILER_PATH GCONV_PATH TEXMFCNF KUBECONFIG DOCKER_* OPENSSL_* PSQLRC MYSQL_HOME "
-    "SQLITE_HISTORY TF_* ANSIBLE_* HELM_* AWS_CONFIG_FILE CLOUDSDK_* GIT_CEILING_DIRECTORIES ";
+    "SQLITE_HISTORY TF_* ANSIBLE_* HELM_* ZDOTDIR R_PROFILE_USER R_ENVIRON_USER PHPRC PHP_INI_SCAN_DIR AWS_CONFIG_FILE CLOUDSDK_* GIT_CEILING_DIRECTORIES ";
 
 /* Programs that a value may name whatever the words behind it are: they only show or edit what they are given. */
 static const char shown_by[] =
-    " : cat code delta diff echo ed ex emacs false gcc g++ cc clang clang++ gedit head kak less micro mold more most "
-    "nano nvim ld lld sccache ccache rustc rustdoc sed sort ssh subl tail tee true vi view vim wc ";
+    " : cat code delta diff echo emacs false gcc g++ cc clang clang++ gedit head kak less micro mold more most "
+    "nano nvim ld lld sccache ccache rustc rustdoc sort ssh subl tail tee true vi view vim wc ";
 
 static bool in_starred(const char *list, struct str word)
 {
@@ -111,8 +113,21 @@ static struct str next_value_word(struct str *rest)
     return word;
 }
 
+/* What a program may take as more than one word, or have a shell or itself expand. */
+static bool is_plain_value(struct str value)
+{
+    for (size_t i = 0; i < value.n; i++) {
+        unsigned char c = (unsigned char)value.p[i];
+        if (c < ' ' || c == 0x7f || strchr("$`()'\"\\", c))
+            return false;
+    }
+    return true;
+}
+
 static bool all_harmless(const char *list, struct str value)
 {
+    if (list && strcmp(list, " * ") != 0 && !is_plain_value(value))
+        return false;
     for (struct str word; (word = next_value_word(&value)).n;) {
         if (!in_starred(list, word))
             return false;
@@ -130,6 +145,30 @@ static bool is_one_command(struct str value)
     return !value.n || !memchr(value.p, '\0', value.n);
 }
 
+/* `1s/pick/edit/`, with no flag but `g`: sed runs and writes nothing. */
+static bool is_replacement(struct str word)
+{
+    size_t at = 0;
+    size_t slashes = 0;
+    while (at < word.n && word.p[at] >= '0' && word.p[at] <= '9')
+        at++;
+    if (at + 1 >= word.n || word.p[at] != 's' || word.p[at + 1] != '/')
+        return false;
+    for (size_t i = at; i < word.n; i++)
+        slashes += word.p[i] == '/';
+    return slashes == 3 && (word.p[word.n - 1] == '/' || str_ends(word, STR("/g")));
+}
+
+/* `words` are behind `sed`. */
+static bool sed_only_replaces(struct str words)
+{
+    for (struct str word; (word = next_value_word(&words)).n;) {
+        if (!command_in_list(" -i -e -E -r -s ", word) && !is_replacement(word))
+            return false;
+    }
+    return true;
+}
+
 static enum variable_starts command_in_value(struct str value, bool known)
 {
     if (!known || !is_one_command(value))
@@ -138,7 +177,9 @@ static enum variable_starts command_in_value(struct str value, bool known)
     struct str program = next_value_word(&rest);
     if (program.n == 0 || (rest.n == 0 && command_in_list(" cat less more true false : ", program)))
         return VARIABLE_NOTHING;
-    return command_in_list(shown_by, program) ? VARIABLE_NAMED : VARIABLE_ANY;
+    bool named = command_is(program, "sed") ? sed_only_replaces(rest)
+                                            : command_in_list(shown_by, program);
+    return named ? VARIABLE_NAMED : VARIABLE_ANY;
 }
 
 enum variable_starts variable_starts(struct str name, struct str value, bool known)
