@@ -138,6 +138,8 @@ static const struct condition conditions[] = {
     WHEN(fchmod, 1, S_ISUID | S_ISGID, 0),
     /* A folder that is to be emptied may be closed to its owner. */
     WHEN(fchmodat, 2, S_ISUID | S_ISGID, 0),
+    /* Libraries may be older than the call; its number is the same for all machines. */
+    {452, "fchmodat2", 2, S_ISUID | S_ISGID, 0},
     /* What memory allocators and thread stacks ask for. MADV_REMOVE would punch holes into the memory that is
      * shared with the gate. */
     WHEN(madvise, 2, INT_BITS, MADV_NORMAL),

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "work/beneath_walk.h"
@@ -23,6 +25,9 @@ bool guard_reopen(struct guard_root *at)
     at->opened = true;
     return true;
 }
+
+/* The C library's headers may be older than the kernel. The number is the same for all machines. */
+#define FCHMODAT2 452
 
 /* Somebody may close it again before it is open. */
 #define REOPEN_TRIES 100
@@ -48,10 +53,11 @@ static void note_reopened(struct guard_root *at, const char *path, const struct 
         guarded_insert(&at->reopened, &item, text);
 }
 
-/* By its name, so that what a command puts in its place meanwhile gets no rights that others have. */
-static bool give_rights_back(int root, const char *path)
+/* Through the descriptor: a command can put a link in the folder's place meanwhile. Linux 6.6; with an older kernel the
+ * folder stays closed, and is covered as a whole. */
+static bool give_rights_back(int folder, mode_t mode)
 {
-    return fchmodat(root, path, 0700, 0) == 0;
+    return syscall(FCHMODAT2, folder, "", (mode & 01777) | 0700, AT_EMPTY_PATH) == 0;
 }
 
 int guard_reopen_folder(struct reading *r, uint32_t folder)
@@ -65,7 +71,7 @@ int guard_reopen_folder(struct reading *r, uint32_t folder)
         return -1;
     struct tree_id id = folder_id(&st);
     for (int i = 0; i < REOPEN_TRIES && !was_closed_before(at, &id); i++) {
-        if (!give_rights_back(r->root, r->path))
+        if (!give_rights_back(was, st.stx_mode))
             return -1;
         FD_AT_END int fd = folder_open(r->tree, r->root, folder, r->path, O_RDONLY);
         if (fd < 0)

@@ -116,13 +116,14 @@ def restored(form):
 def renamed(form):
     """what cannot be copied is renamed in its folder and leaves no entry; a read-only folder is moved and comes back as such"""
     make = "mkdir -p .vscode/deep; echo x > .vscode/deep/f; echo y > .vscode/g; "
-    for number, (how, moved) in enumerate((
-        ("chmod 555 .vscode/deep", True),
-        ("chmod 000 .vscode/deep", False),
-        ("chmod 000 .vscode/g", False),
-        ("mv old .vscode/z", False),
-        ("truncate -s 300M .vscode/g; chmod 555 .vscode/deep", False),
+    for number, (how, mode) in enumerate((
+        ("chmod 555 .vscode/deep", 0o555),
+        ("chmod 000 .vscode/deep", 0o700),  # opened while it was looked for
+        ("chmod 000 .vscode/g", None),
+        ("mv old .vscode/z", None),
+        ("truncate -s 300M .vscode/g; chmod 555 .vscode/deep", None),
     )):
+        moved = mode is not None
         place = Kept(form, f"renamed{number}")
         for entry in place.ids().values():
             place.quarantine("remove", entry)
@@ -139,12 +140,12 @@ def renamed(form):
         check(len(aside) == (not moved), f"{how}: {aside}")
         if moved:
             place.quarantine("restore", place.ids()[".vscode"])
-            mode = stat.S_IMODE((place.workspace / ".vscode/deep").stat().st_mode)
-            check(mode == 0o555 and (place.workspace / ".vscode/deep/f").read_text() == "x\n", f"{mode:o}")
+            back = stat.S_IMODE((place.workspace / ".vscode/deep").stat().st_mode)
+            check(back == mode and (place.workspace / ".vscode/deep/f").read_text() == "x\n", f"{back:o}")
 
 
 def closed(form):
-    """a folder that was closed to its owner, and opened to be looked into, comes back with the mode it had"""
+    """a folder that was closed to its owner comes back as it was opened to be looked into"""
     for mode in (0o000, 0o111, 0o300):
         place = Cut(form, f"closed{mode:o}")
         with place.gate() as gate:
@@ -153,7 +154,7 @@ def closed(form):
         (entry,) = json.loads(form.run(place.home, "quarantine", "list", "--json").stdout)
         done = form.run(place.home, "quarantine", "restore", entry["id"])
         back = stat.S_IMODE((place.workspace / ".vscode").stat().st_mode)
-        check(done.returncode == 0 and back == mode, f"{mode:o}: {back:o} {done}")
+        check(done.returncode == 0 and back == mode | 0o700, f"{mode:o}: {back:o} {done}")
 
 
 def bare_head(form):
