@@ -448,9 +448,6 @@ int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *
     FD_AT_END int shelf = shelf_fd;
     struct cell_process process;
     int r = spawn_with(spec, shelf, &process);
-    /* One that was made ready before, and that somebody killed. */
-    if (r == -EPIPE)
-        r = spawn_with(spec, shelf, &process);
     if (r < 0)
         return not_started(-r, err);
     FREE_AT_END struct cell *cell = mem_zero(sizeof *cell);

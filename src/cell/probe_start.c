@@ -13,6 +13,8 @@
 #include "cell/probe.h"
 
 #define ANSWER_MAX (64u << 10)
+/* Calls wait for it. */
+#define PROBE_NS ((uint64_t)2 * 1000 * 1000 * 1000)
 /* Of what an earlier one found. */
 #define GOOD_FOR_NS ((uint64_t)5 * 1000 * 1000 * 1000)
 
@@ -42,6 +44,27 @@ static int start_probe(int out, pid_t *ret_pid)
     return r;
 }
 
+/* All that it says until its end, or so long; it is ended then. */
+static int hear_probe(int out, pid_t pid, struct buf *answer)
+{
+    const uint64_t end_ns = clock_mono_ns() + PROBE_NS;
+    int r = buf_reserve(answer, ANSWER_MAX);
+    ssize_t n = 1;
+    while (r == 0 && n > 0 && answer->len < ANSWER_MAX) {
+        uint64_t now = clock_mono_ns();
+        struct pollfd ready = {.fd = out, .events = POLLIN};
+        if (now >= end_ns || poll(&ready, 1, (int)((end_ns - now) / 1000000) + 1) < 0)
+            break;
+        n = ready.revents ? read(out, answer->data + answer->len, ANSWER_MAX - answer->len) : 0;
+        answer->len += n > 0 ? (size_t)n : 0;
+        r = n < 0 ? -errno : 0;
+    }
+    kill(pid, SIGKILL);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    return r;
+}
+
 /* 0 or -errno. */
 static int ask_probe(struct buf *answer)
 {
@@ -51,14 +74,10 @@ static int ask_probe(struct buf *answer)
         return -errno;
     int r = -start_probe(out[1], &pid);
     close(out[1]);
-    ssize_t n = r < 0 ? r : buf_reserve(answer, ANSWER_MAX);
-    if (n == 0)
-        n = fd_read_upto(out[0], answer->data, ANSWER_MAX);
+    if (r == 0)
+        r = hear_probe(out[0], pid, answer);
     close(out[0]);
-    while (r == 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
-    answer->len = n > 0 ? (size_t)n : 0;
-    return n < 0 ? (int)n : 0;
+    return r;
 }
 
 static int probe_failed(struct findings *ret, int error, struct err *err)

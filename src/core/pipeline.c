@@ -53,7 +53,9 @@ static void end_late(struct call *call)
 static void tick_unsettled(struct pipeline *p, uint64_t now)
 {
     struct call *call = p->unsettled.first;
-    if (!call || now < call->deadline_ns)
+    while (call && now < call->deadline_ns)
+        call = call->next;
+    if (!call)
         return;
     runner_of(call)->kill(call);
     if (call->state == CALL_UNSETTLED)

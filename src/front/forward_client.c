@@ -153,7 +153,7 @@ int forward_reach(struct named *named, const struct options *o, bool once, int *
     /* Whoever does not read is told of by the write. */
     signal(SIGPIPE, SIG_IGN);
     for (int waited = 0; waited <= PATIENCE_MS; waited += RETRY_MS) {
-        int r = named_lock(named, err);
+        int r = named_lock(named, true, err);
         if (r != 0)
             return r;
         FD_AT_END int fd = connect_owner(named);

@@ -71,7 +71,7 @@ static int make_room(struct line_sessions *all, struct err *err)
 
 static int take_lock(struct named *named, struct err *err)
 {
-    int r = named_lock(named, err);
+    int r = named_lock(named, false, err);
     if (r == 0)
         return err_set(err, ERR_SESSION_BUSY,
                        "session %s is in use by another process: name it with --session, then its "

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cell/plan.h"
 #include "core/path.h"
 #include "gate/gate_parts.h"
 #include "gate/places.h"
@@ -158,23 +159,40 @@ static int check_anchor(const struct gate *gate, const char *id, const struct re
     return 0;
 }
 
-/* The cell of hooks has the folders that they were shown when it was made. */
-static int refuse_shown_to_hooks(const struct gate *gate, const char *id,
-                                 const struct places *places, struct err *err)
+static bool lies_in_either(const char *a, const char *b)
+{
+    return path_beneath((struct str){a, strlen(a)}, b) ||
+           path_beneath((struct str){b, strlen(b)}, a);
+}
+
+/* Whether hooks see the folder: their cell was made with places of the machine, and those of commands.show. */
+static bool is_shown_to_hooks(const struct gate *gate, const char *host)
 {
     const struct str *shown = NULL;
     size_t n = 0;
-    if (!keeper_has_hooks(gate->keeper))
-        return 0;
+    for (const char *const *place = plan_system_paths; *place; place++) {
+        if (lies_in_either(*place, host))
+            return true;
+    }
     config_list(gate->config, "commands.show", &shown, &n);
     for (size_t i = 0; i < n; i++) {
         FREE_AT_END char *real = realpath(shown[i].p, NULL);
-        for (size_t k = 0; real && k < places->count; k++) {
-            const char *host = places->roots[k].host;
-            if (path_beneath((struct str){real, strlen(real)}, host) ||
-                path_beneath((struct str){host, strlen(host)}, real))
-                return refuse_beside(id, "a folder of commands.show, which hooks see,", err);
-        }
+        if (real && lies_in_either(real, host))
+            return true;
+    }
+    return false;
+}
+
+static int refuse_shown_to_hooks(const struct gate *gate, const char *id,
+                                 const struct places *places, struct err *err)
+{
+    for (size_t i = 0; keeper_has_hooks(gate->keeper) && i < places->count + places->n_commands;
+         i++) {
+        const char *host = i < places->count ? places->roots[i].host
+                                             : places->commands[i - places->count].host;
+        if (is_shown_to_hooks(gate, host))
+            return refuse_beside(
+                id, "a folder of the machine or of commands.show, which hooks see,", err);
     }
     return 0;
 }

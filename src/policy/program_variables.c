@@ -114,7 +114,7 @@ static struct str next_value_word(struct str *rest)
 }
 
 /* What a program may take as more than one word, or have a shell or itself expand. */
-static bool is_plain_value(struct str value)
+static bool is_one_meaning(struct str value)
 {
     for (size_t i = 0; i < value.n; i++) {
         unsigned char c = (unsigned char)value.p[i];
@@ -126,7 +126,7 @@ static bool is_plain_value(struct str value)
 
 static bool all_harmless(const char *list, struct str value)
 {
-    if (list && strcmp(list, " * ") != 0 && !is_plain_value(value))
+    if (list && strcmp(list, " * ") != 0 && !is_one_meaning(value))
         return false;
     for (struct str word; (word = next_value_word(&value)).n;) {
         if (!in_starred(list, word))

@@ -25,8 +25,13 @@ static int layer_failed(const char *path, struct err *err)
 /* What is made there belongs to the cell's user, the modes are those of the folder that it lies over. */
 static int make_part(int layer, const char *name, const struct cell_spec *spec, mode_t mode)
 {
-    if (mkdirat(layer, name, 0700) < 0)
-        return errno == EEXIST ? 0 : -1;
+    bool made = mkdirat(layer, name, 0700) == 0;
+    struct stat st;
+    if (!made && (errno != EEXIST || fstatat(layer, name, &st, AT_SYMLINK_NOFOLLOW) < 0))
+        return -1;
+    /* A gate that was killed may have made it, and no more. */
+    if (!made && (geteuid() != 0 || st.st_uid == spec->uid))
+        return 0;
     FD_AT_END int fd = openat(layer, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || (geteuid() == 0 && fchown(fd, spec->uid, spec->gid) < 0))
         return -1;
@@ -49,7 +54,7 @@ int layer_add(const char *path, struct cell_spec *spec, struct err *err)
 
 int layer_note_cell(const char *path, pid_t group, struct err *err)
 {
-    char note[NOTE_BYTES];
+    char note[NOTE_BYTES] = {0};
     FREE_AT_END char *file = mem_format("%s/../" LAYER_CELL, path);
     process_group_write(group, note);
     process_group_boot(note + PROCESS_GROUP_TEXT);
@@ -66,7 +71,7 @@ static bool cell_lives(const char note[NOTE_BYTES])
     return memcmp(boot, note + PROCESS_GROUP_TEXT, sizeof boot) == 0 && process_group_lives(note);
 }
 
-int layer_wait_for_cell(int session, struct err *err)
+int layer_wait_for_cell(int session, bool patient, struct err *err)
 {
     static const struct timespec pause = {.tv_nsec = LOOK_NS};
     char note[NOTE_BYTES];
@@ -80,7 +85,7 @@ int layer_wait_for_cell(int session, struct err *err)
     }
     /* One that was cut off while it was written is of a cell that got no calls. */
     for (int i = 0; n == sizeof note && cell_lives(note); i++) {
-        if (i == LOOKS)
+        if (!patient || i == LOOKS)
             return err_set(err, ERR_SESSION_BUSY,
                            "the session's last gate was killed, and its commands have not ended "
                            "yet; try again");

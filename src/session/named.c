@@ -225,7 +225,7 @@ int named_check_workspace(const struct named *named, struct err *err)
     return err_reason(err, "workspace_replaced");
 }
 
-int named_lock(struct named *named, struct err *err)
+int named_lock(struct named *named, bool patient, struct err *err)
 {
     FD_AT_END int fd = fd_open_plain(named->dir_fd, LOCK, O_RDWR | O_CREAT);
     if (fd < 0 && fd_is_special(errno))
@@ -236,7 +236,7 @@ int named_lock(struct named *named, struct err *err)
         return err_file_failed(err, "the session's lock");
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
         return errno == EWOULDBLOCK ? 0 : err_file_failed(err, "the session's lock");
-    if (layer_wait_for_cell(named->dir_fd, err) < 0)
+    if (layer_wait_for_cell(named->dir_fd, patient, err) < 0)
         return -1;
     named->lock_fd = TAKE_FD(fd);
     return 1;
@@ -253,7 +253,7 @@ int named_remove(int state_fd, const char *id, struct err *err)
     CLEANUP(named_done) struct named named;
     if (open_named(state_fd, id, &named, err) < 0)
         return -1;
-    int r = named_lock(&named, err);
+    int r = named_lock(&named, true, err);
     if (r == 0)
         return err_set(err, ERR_SESSION_BUSY, "session %s is in use by another process", id);
     if (r < 0)
@@ -285,10 +285,8 @@ static int each_one(int state_fd, const char *id, named_fn fn, void *arg, struct
     if (read_session_record(&named, err) < 0 &&
         (!named.damaged || strcmp(err->reason, NO_RECORD) == 0))
         return named.damaged ? 0 : -1;
-    int locked = named_lock(&named, err);
-    if (locked < 0 && err->code == ERR_SESSION_BUSY)
-        return -1;
-    fn(arg, &named, locked == 0);
+    int locked = named_lock(&named, false, err);
+    fn(arg, &named, locked == 0 || (locked < 0 && err->code == ERR_SESSION_BUSY));
     return 0;
 }
 

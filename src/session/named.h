@@ -28,8 +28,9 @@ int named_load(int state_fd, const char *id, struct named *ret, struct err *err)
 int named_check_workspace(const struct named *named, struct err *err);
 void named_done(struct named *named);
 
-/* 1: this process owns the session now, and no cell has its layer; 0: another one does; -1 with an error. */
-int named_lock(struct named *named, struct err *err);
+/* 1: this process owns the session now, and no cell has its layer; 0: another one does; -1 with an error: SESSION_BUSY where
+ * the cell of a gate that was killed has not ended. `patient`: that is waited for, some seconds. */
+int named_lock(struct named *named, bool patient, struct err *err);
 /* Forgets a session that nobody owns, with the changes in its layer, also one whose record is damaged. Files of its
  * workspace stay. */
 int named_remove(int state_fd, const char *id, struct err *err);

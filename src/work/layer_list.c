@@ -140,15 +140,23 @@ static bool is_folder_node(const struct stat *st)
     return st && S_ISDIR(st->st_mode);
 }
 
+/* -1: what is in it cannot be looked at, as in one of mode 0444. */
+static int open_searchable(int dir, const char *name)
+{
+    struct stat st;
+    FD_AT_END int fd = beneath_open_child(dir, name);
+    return fd >= 0 && fstatat(fd, ".", &st, 0) == 0 ? TAKE_FD(fd) : -1;
+}
+
 /* Opens what is a folder at either side. False: one of them cannot be opened. */
 static bool open_pair(const struct pair *at, const char *name, const struct stat *from,
                       const struct stat *to, struct pair *ret)
 {
     *ret = (struct pair){-1, -1, at->hidden};
     if (is_folder_node(from))
-        ret->base = beneath_open_child(at->base, name);
+        ret->base = open_searchable(at->base, name);
     if (is_folder_node(to))
-        ret->upper = beneath_open_child(at->upper, name);
+        ret->upper = open_searchable(at->upper, name);
     bool opened = (ret->base >= 0) == is_folder_node(from) &&
                   (ret->upper >= 0) == is_folder_node(to);
     if (opened && ret->upper >= 0 && (ret->hidden || hides_lower(ret->upper)))

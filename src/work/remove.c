@@ -288,6 +288,8 @@ static int remove_folder(struct work *w, const struct op_delete_request *q,
     int kept = rename_away(w, q, place, real, st, &temp, err);
     if (kept < 0)
         return -1;
+    if (kept && !is_same_entry(place->dir, place->name, st))
+        return not_the_same(q, &left, err);
     CLEANUP(subtree_done) struct subtree rules;
     subtree_init(&rules, &w->at, real, NULL);
     int r = work_remove_tree(w, place->dir, kept ? place->name : temp.name, &rules, count);

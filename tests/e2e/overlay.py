@@ -299,12 +299,13 @@ def not_told(place):
     """A secret's content is in no diff, and what cannot be looked into is told."""
     place.write("conf/x.key", "KEY=1\n")
     session = place.create("--overlay")
-    place.sh(session, "echo KEY=2 > .env; echo z > shut; chmod 000 shut; mkdir -p " + "/".join(["d"] * 200))
+    place.sh(session, "echo KEY=2 > .env; echo z > shut; chmod 000 shut; mkdir half; echo e > half/evil; "
+             "chmod 444 half; mkdir -p " + "/".join(["d"] * 200))
     said = place.diff(session) + place.diff(session, "--json") + place.diff(session, "--stat")
     check(b"KEY" not in said, said.decode())
     found = place.changes(session)
     check(found[".env"]["secret"] and "sha256" not in found[".env"]["after"], found[".env"])
-    check(found["shut"].get("unread"), found["shut"])
+    check(found["shut"].get("unread") and found["half"].get("unread"), found)
     check(any(one.get("unread") for path, one in found.items() if path.startswith("d/")), "deeper than is looked")
     host = place.create()
     done = place.run("session", "diff", host)
