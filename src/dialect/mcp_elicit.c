@@ -2,6 +2,8 @@
 #include "dialect/mcp.h"
 
 #include "base/mem.h"
+#include "base/shown.h"
+#include "base/str.h"
 #include "base/utf8.h"
 
 /* One client cuts lines at the terminal's width, and shows the first three or four of them. */
@@ -20,6 +22,22 @@ static bool add_line(struct buf *out, struct str line)
     return fits;
 }
 
+/* The same in as many lines as it takes; what goes on begins with a mark. Returns how many there are. */
+static size_t add_wrapped(struct buf *out, struct str line)
+{
+    size_t lines = 0;
+    do {
+        const char *mark = lines++ ? "  " : "";
+        size_t room = COLUMNS - strlen(mark);
+        size_t n = line.n <= room ? line.n : utf8_cut(line.p, room);
+        n = n ? n : room; /* bytes that are no characters */
+        buf_addf(out, "%s%.*s\n", mark, (int)n, line.p);
+        line.p += n;
+        line.n -= n;
+    } while (line.n && !out->failed);
+    return lines;
+}
+
 static struct str next_line(const char **rest)
 {
     const char *end = strchr(*rest, '\n');
@@ -28,11 +46,11 @@ static struct str next_line(const char **rest)
     return line;
 }
 
-static bool is_changed_line(struct str line)
+/* `headed`: a hunk has begun, so that a line of dashes is a change and no name of a file. */
+static bool is_changed_line(struct str line, bool headed)
 {
     bool marked = line.n && (line.p[0] == '+' || line.p[0] == '-');
-    return marked &&
-           !(line.n > 3 && (memcmp(line.p, "+++ ", 4) == 0 || memcmp(line.p, "--- ", 4) == 0));
+    return marked && (headed || !(str_begins(line, STR("+++ ")) || str_begins(line, STR("--- "))));
 }
 
 struct counted {
@@ -45,9 +63,11 @@ struct counted {
 static struct counted count_detail(const char *detail)
 {
     struct counted c = {0};
+    bool headed = false;
     for (const char *rest = detail; *rest; c.lines++) {
         struct str line = next_line(&rest);
-        bool change = is_changed_line(line);
+        bool change = is_changed_line(line, headed);
+        headed = headed || str_begins(line, STR("@@"));
         if ((change && c.added + c.removed == 0) || !c.first.p)
             c.first = line;
         c.added += change && line.p[0] == '+';
@@ -56,25 +76,44 @@ static struct counted count_detail(const char *detail)
     return c;
 }
 
+/* The detail, as far as there is room. Returns how many lines of it are left out. */
+static size_t write_detail(const char *detail, struct buf *out)
+{
+    size_t lines = 0;
+    size_t left = 0;
+    for (const char *rest = detail; *rest;) {
+        struct str line = next_line(&rest);
+        if (lines < DETAIL_LINES && line.n <= DETAIL_LINES * COLUMNS)
+            lines += add_wrapped(out, line);
+        else
+            left++;
+    }
+    if (left)
+        buf_addf(out, "[%zu more lines of the call are not shown here]\n", left);
+    return left;
+}
+
 /* The part that tells most comes first. Returns whether all of the call stands in it. */
 static bool write_question_text(const struct mcp_question *q, struct buf *out)
 {
     struct counted c = count_detail(q->detail);
     BUF_AT_END struct buf head = BUF_INIT(MESSAGE_MAX);
+    BUF_AT_END struct buf detail = BUF_INIT(MESSAGE_MAX);
     buf_add_text(&head, q->summary);
     if (c.added + c.removed)
         buf_addf(&head, " +%zu -%zu", c.added, c.removed);
-    bool whole = add_line(out, buf_str(&head)) && !head.failed;
-    bool few = c.lines <= 2 && whole;
-    if (!few) {
+    bool short_head = add_line(out, buf_str(&head));
+    bool whole = write_detail(q->detail, &detail) == 0 && !head.failed && !detail.failed;
+    if (!short_head || !whole || c.lines > 2) {
         if (c.first.p)
             add_line(out, c.first);
         buf_addf(out, "whole call: sandgate approvals %s\n", q->id);
     }
-    const char *rest = q->detail;
-    for (size_t i = 0; *rest && i < DETAIL_LINES + 4; i++)
-        whole = add_line(out, next_line(&rest)) && whole;
-    return whole && !*rest && !out->failed;
+    /* A command on one line stands nowhere else. */
+    if (!short_head)
+        add_wrapped(out, buf_str(&head));
+    buf_add(out, detail.data, detail.len);
+    return whole && !out->failed;
 }
 
 static void write_choices(const struct mcp_question *q, bool rule, enum mcp_elicits elicits,
@@ -122,7 +161,8 @@ bool mcp_write_elicitation(const char *id_json, const struct mcp_question *q,
     BUF_AT_END struct buf text = BUF_INIT(MESSAGE_MAX);
     bool whole = write_question_text(q, &text);
     /* A rule is not offered to who has not seen all of the call, and the rule. */
-    bool rule = whole && q->rule && strlen(q->rule) <= RULE_MAX && !strchr(q->rule, '\n');
+    bool rule = whole && q->rule && strlen(q->rule) <= RULE_MAX &&
+                shown_is_fit((struct str){q->rule, strlen(q->rule)}, false);
     struct json_out j = {.out = out};
     jo_open(&j, '{');
     jo_ktext(&j, "jsonrpc", "2.0");

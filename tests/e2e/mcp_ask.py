@@ -100,6 +100,20 @@ def yes(place):
         check(not (place.folder / name).exists(), "it was written before the answer")
         server.reply(dialog, "accept", "once")
         check(server.result(1) == (f"created {name}, 8 bytes", False), "the result")
+    with place.case("what is not shown is counted, a long line is not cut, and no rule is offered then"), Server(place, FORM) as server:
+        for number, (call, shown) in enumerate((
+            ({"command": "true\n" * 29 + "rm -rf src"}, ["[15 more lines of the call are not shown here]"]),
+            ({"command": "true " + "x" * 300 + " ; rm -rf src"}, ["rm -rf src"]),
+        ), 1):
+            server.call(number, "run_command", **call)
+            dialog = server.dialog()
+            text = dialog["params"]["message"]
+            check(all(part in text for part in shown) and f"sandgate approvals {request_of(dialog)}" in text, text)
+            check(all(len(x) <= 100 for x in text.splitlines()), text)
+            offered = [c["const"] for c in dialog["params"]["requestedSchema"]["properties"]["decision"]["oneOf"]]
+            check("always" not in offered or number == 2, offered)
+            server.reply(dialog, "accept", "no")
+            check(server.result(number)[1], "it was done")
     with place.case("session: the next one like it is not asked"), Server(place, FORM) as server:
         for number in (1, 2):
             server.call(number, "write_file", path="same", content="x\n")
