@@ -77,7 +77,7 @@ static struct counted count_detail(const char *detail)
 }
 
 /* The detail, as far as there is room. Returns how many lines of it are left out. */
-static size_t write_detail(const char *detail, struct buf *out)
+static size_t write_dialog_detail(const char *detail, struct buf *out)
 {
     size_t lines = 0;
     size_t left = 0;
@@ -103,7 +103,7 @@ static bool write_question_text(const struct mcp_question *q, struct buf *out)
     if (c.added + c.removed)
         buf_addf(&head, " +%zu -%zu", c.added, c.removed);
     bool short_head = add_line(out, buf_str(&head));
-    bool whole = write_detail(q->detail, &detail) == 0 && !head.failed && !detail.failed;
+    bool whole = write_dialog_detail(q->detail, &detail) == 0 && !head.failed && !detail.failed;
     if (!short_head || !whole || c.lines > 2) {
         if (c.first.p)
             add_line(out, c.first);

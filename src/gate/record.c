@@ -45,17 +45,31 @@ static void write_who(const struct call *call, struct json_out *j)
         jo_ktext(j, "session", call->workplace->session_id);
 }
 
-/* What a name means in the tools that the dialect has: a misspelt tool's content is content. */
+static bool bears_name(const struct arg *arg, struct str name)
+{
+    return str_is(name, arg->name) || (arg->alias && str_is(name, arg->alias));
+}
+
+static const struct arg *find_in(const struct arg *args, size_t n, struct str name,
+                                 const struct arg *found)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (bears_name(&args[i], name) && (!found || args[i].flags & ARG_CONTENT))
+            found = &args[i];
+    }
+    return found;
+}
+
+/* What a name means in the tools that the dialect has: a misspelt tool's content is content. Fields of a list's items may
+ * stand beside it. */
 static const struct arg *find_argument(void *self, struct str name)
 {
     const struct call *call = self;
     const struct arg *found = NULL;
     for (const struct tool *t = NULL; (t = registry_next(call->dialect->id, t));) {
-        for (size_t i = 0; i < t->args.count; i++) {
-            const struct arg *arg = &t->args.args[i];
-            if (str_is(name, arg->name) && (!found || arg->flags & ARG_CONTENT))
-                found = arg;
-        }
+        found = find_in(t->args.args, t->args.count, name, found);
+        for (size_t i = 0; i < t->args.count; i++)
+            found = find_in(t->args.args[i].items, t->args.args[i].n_items, name, found);
     }
     return found;
 }

@@ -271,7 +271,7 @@ static int show_native_list_files(const struct call *call, struct buf *out, stru
                             "here; list a folder inside");
     if (r->count == 0)
         buf_add_text(&text, a->glob.p ? "nothing matches" : "no entries");
-    show_between(buf_str(&note), buf_str(&text), out);
+    show_text_between(buf_str(&note), &text, out);
     return 0;
 }
 

@@ -302,7 +302,7 @@ static int show_native_search(const struct call *call, struct buf *out, struct e
                  hints[shown < r->matches ? SEARCH_CUT_SIZE : search_cut(call)]);
     if (r->matches == 0)
         buf_addf(&text, "no matches in %" PRId64 " files", r->files);
-    show_between(buf_str(&note), buf_str(&text), out);
+    show_text_between(buf_str(&note), &text, out);
     return 0;
 }
 

@@ -3,16 +3,17 @@
 #include <inttypes.h>
 
 #include "base/base64.h"
+#include "base/shown.h"
 #include "base/utf8.h"
 
+/* It cannot be taken for more than a name: neither for another line or level, nor for a match's number or a mark. */
 static bool fits_a_line(struct str path)
 {
-    for (size_t i = 0; i < path.n; i++) {
-        unsigned char c = (unsigned char)path.p[i];
-        if (c < 0x20 || c == 0x7f || c == '"')
-            return false;
-    }
-    return utf8_valid(path.p, path.n);
+    if (path.n == 0 || memchr(path.p, '"', path.n) || !shown_is_fit(path, false))
+        return false;
+    char first = path.p[0];
+    char last = path.p[path.n - 1];
+    return first != ' ' && !strchr(" @|:", last) && utf8_valid(path.p, path.n);
 }
 
 void show_path(struct str path, struct buf *out)
@@ -39,6 +40,12 @@ size_t show_room(const struct call *call, const char *argument, int64_t asked)
     size_t room = call_plain_room(call, argument, asked);
     /* What was asked for is content alone. */
     return room == call->plain_max && room > 2 * SHOW_AROUND ? room - SHOW_AROUND : room;
+}
+
+void show_text_between(struct str note, const struct buf *text, struct buf *out)
+{
+    buf_fail_as(out, text);
+    show_between(note, buf_str(text), out);
 }
 
 void show_between(struct str note, struct str content, struct buf *out)

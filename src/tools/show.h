@@ -16,6 +16,8 @@ size_t show_room(const struct call *call, const char *argument, int64_t asked);
 
 /* `note` in a line of its own before and behind the content: what was cut, and how to go on. */
 void show_between(struct str note, struct str content, struct buf *out);
+/* The same; where there was no memory for the text, the answer fails. */
+void show_text_between(struct str note, const struct buf *text, struct buf *out);
 /* The diff of an OP_EDIT or OP_FRONTMATTER, whole lines of it. */
 void show_change(const struct call *call, bool dry_run, struct buf *out);
 
