@@ -196,9 +196,10 @@ def covered(form):
     check("evil" not in (at / ".git/config").read_text() and (at / ".env").read_text() == SECRET, "as they were")
 
 
+# Where a folder cannot be renamed, mv copies it and then removes what it can: nothing is saved before it has ended.
 MOVED = """
-: > up
 for way in {ways}; do mv $way /tmp/moved; mv /tmp/moved/* /tmp; mkdir -p {at}; ln -sfn /tmp/moved {at}; done 2>/dev/null
+: > up
 until [ -e saved ]; do sleep 0.05; done
 i=0
 while cat .env {at}/.env /workspace/.env >/dev/null 2>&1 && [ $i -lt 600 ]; do sleep 0.05; i=$((i + 1)); done
@@ -208,7 +209,7 @@ true
 
 
 def way_is_fixed(form):
-    """a secret that is saved while a command moves the folders on the way is covered"""
+    """a secret that is saved when a command has moved the folders on the way, as far as it could, is covered"""
     place = Place(form, "fixed", workspace=form.folder("fixed-a/b/ws"))
     at = place.workspace
     place.put(".env", "KEY=old")
