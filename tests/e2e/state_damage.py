@@ -159,7 +159,7 @@ def is_lost(place, path, damage):
 def check_ended(place, entry, damage, done):
     """What it said."""
     said = (done.stdout + done.stderr).decode("utf-8", "replace")
-    what = f"{entry} {damage}: status {done.returncode}: {said[:600]}"
+    what = f"{entry} {damage}: status {done.returncode}: {said[:600]} ... {said[600:][-600:]}"
     check(0 <= done.returncode < 128, f"it crashed: {what}")
     lost = is_lost(place, entry, damage)
     shown = [name for name in SECRETS if f"{SECRET} {name}" in said]
