@@ -122,7 +122,7 @@ static int show_named_session(int state_fd, const struct options *o, struct buf 
     struct listing l = {true, out, {.out = out}, o};
     if (load_words_session(state_fd, o, &named, err) < 0)
         return -1;
-    list_named_session(&l, &named, named_lock(&named, false, err) != 1);
+    list_named_session(&l, &named, named_is_owned(&named, err));
     return buf_add_char(out, '\n');
 }
 

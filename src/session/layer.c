@@ -85,10 +85,12 @@ int layer_wait_for_cell(int session, bool patient, struct err *err)
     }
     /* One that was cut off while it was written is of a cell that got no calls. */
     for (int i = 0; n == sizeof note && cell_lives(note); i++) {
-        if (!patient || i == LOOKS)
-            return err_set(err, ERR_SESSION_BUSY,
-                           "the session's last gate was killed, and its commands have not ended "
-                           "yet; try again");
+        if (!patient || i == LOOKS) {
+            err_set(err, ERR_SESSION_BUSY,
+                    "the session's last gate was killed, and its commands have not ended yet; try "
+                    "again");
+            return err_reason(err, LAYER_IN_USE);
+        }
         nanosleep(&pause, NULL);
     }
     return 0;

@@ -22,6 +22,7 @@ int layer_add(const char *path, struct cell_spec *spec, struct err *err);
 /* A cell has it from now on. */
 int layer_note_cell(const char *path, pid_t group, struct err *err);
 /* Waits for the cell that had it before. SESSION_BUSY: it goes on. `session` is the folder of the session. */
+#define LAYER_IN_USE "layer_in_use" /* the reason of an error */
 int layer_wait_for_cell(int session, bool patient, struct err *err);
 
 #endif

@@ -242,6 +242,13 @@ int named_lock(struct named *named, bool patient, struct err *err)
     return 1;
 }
 
+bool named_is_owned(struct named *named, struct err *err)
+{
+    *err = (struct err){0};
+    int r = named_lock(named, false, err);
+    return r == 0 || (r < 0 && strcmp(err->reason, LAYER_IN_USE) == 0);
+}
+
 static void remove_session_file(int dir, const char *name)
 {
     if (unlinkat(dir, name, 0) < 0 && errno == EISDIR)
@@ -285,8 +292,10 @@ static int each_one(int state_fd, const char *id, named_fn fn, void *arg, struct
     if (read_session_record(&named, err) < 0 &&
         (!named.damaged || strcmp(err->reason, NO_RECORD) == 0))
         return named.damaged ? 0 : -1;
-    int locked = named_lock(&named, false, err);
-    fn(arg, &named, locked == 0 || (locked < 0 && err->code == ERR_SESSION_BUSY));
+    bool owned = named_is_owned(&named, err);
+    if (!owned && named.lock_fd < 0 && err->code == ERR_SESSION_BUSY)
+        return -1;
+    fn(arg, &named, owned);
     return 0;
 }
 

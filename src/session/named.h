@@ -31,6 +31,9 @@ void named_done(struct named *named);
 /* 1: this process owns the session now, and no cell has its layer; 0: another one does; -1 with an error: SESSION_BUSY where
  * the cell of a gate that was killed has not ended. `patient`: that is waited for, some seconds. */
 int named_lock(struct named *named, bool patient, struct err *err);
+/* Whether another process, or the cell of a gate that was killed, has it; if not, it is this process's where `lock_fd` says
+ * so, else `err` says why that cannot be told. */
+bool named_is_owned(struct named *named, struct err *err);
 /* Forgets a session that nobody owns, with the changes in its layer, also one whose record is damaged. Files of its
  * workspace stay. */
 int named_remove(int state_fd, const char *id, struct err *err);
