@@ -46,6 +46,8 @@ struct str facts_deciding_variable(const struct facts *facts)
     size_t max;
     yyjson_val *key;
     yyjson_val *val;
+    if (!env)
+        return (struct str){0};
     yyjson_obj_foreach(env, idx, max, key, val) {
         if (variable_starts(json_str(key), json_str(val), true) != VARIABLE_NOTHING)
             return json_str(key);
