@@ -5,6 +5,10 @@ import pathlib
 import re
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+import checks  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SRC = ROOT / "src"
 # A folder may include its own headers and those of the folders before it.
@@ -121,27 +125,20 @@ def unbuilt_unit_tests():
 
 
 def main():
-    checks = [
+    found = [
         ("src and clients/c hold C files", no_sources()),
         ("every folder of src has its place in the order", unknown_folders()),
     ]
-    checks += [(f"{f} uses only itself and earlier folders", bad_includes(f)) for f in ORDER if (SRC / f).is_dir()]
-    checks += [("the C client uses only itself", bad_client_includes())]
-    checks += [
+    found += [(f"{f} uses only itself and earlier folders", bad_includes(f)) for f in ORDER if (SRC / f).is_dir()]
+    found += [("the C client uses only itself", bad_client_includes())]
+    found += [
         ("every tool is in src/tools/list.h, and the other way round", unlisted_tools()),
         ("no code compares kinds of runners", kinds_compared()),
         ("no code compares operations", operations_compared()),
         ("only core/pipeline.c reaches a runner", runners_reached()),
         ("every unit test is built", unbuilt_unit_tests()),
     ]
-    failed = 0
-    print(f"1..{len(checks)}")
-    for number, (name, problems) in enumerate(checks, 1):
-        problems = list(problems)
-        failed += bool(problems)
-        print(f"{'not ok' if problems else 'ok'} {number} - {name}")
-        print("".join(f"# {problem}\n" for problem in problems), end="")
-    return 1 if failed else 0
+    return checks.run(found)
 
 
 if __name__ == "__main__":

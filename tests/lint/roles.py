@@ -5,6 +5,10 @@ import pathlib
 import re
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+import checks  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SRC = ROOT / "src"
 TABLE = SRC / "cell/lock.c"
@@ -64,19 +68,12 @@ def other_locks():
 
 
 def main():
-    checks = [
+    found = [
         ("each role has a row with a filter, and each filter a role", odd_rows()),
         ("each role locks one process", unlocked()),
         ("nothing else locks a process", other_locks()),
     ]
-    failed = 0
-    print(f"1..{len(checks)}")
-    for number, (name, problems) in enumerate(checks, 1):
-        problems = list(problems)
-        failed += bool(problems)
-        print(f"{'not ok' if problems else 'ok'} {number} - {name}")
-        print("".join(f"# {problem}\n" for problem in problems), end="")
-    return 1 if failed else 0
+    return checks.run(found)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,10 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+import checks  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILE_LINES = 500
 FUNCTION_LINES = 80
@@ -99,21 +103,14 @@ def nothing_read(files):
 
 def main():
     files = all_files()
-    checks = [("the project's files are found", nothing_read(files))]
-    checks += [(f"no {what}", banned_text(files, pattern)) for what, pattern in BANNED.items()]
-    checks += [
+    found = [("the project's files are found", nothing_read(files))]
+    found += [(f"no {what}", banned_text(files, pattern)) for what, pattern in BANNED.items()]
+    found += [
         ("no function that cannot be told its room", banned_text(sources(files), UNSAFE)),
         (f"no file of src over {FILE_LINES} lines", long_files(sources(files))),
         (f"no function of src over {FUNCTION_LINES} lines", long_functions(sources(files))),
     ]
-    failed = 0
-    print(f"1..{len(checks)}")
-    for number, (name, problems) in enumerate(checks, 1):
-        problems = list(problems)
-        failed += bool(problems)
-        print(f"{'not ok' if problems else 'ok'} {number} - {name}")
-        print("".join(f"# {problem}\n" for problem in problems), end="")
-    return 1 if failed else 0
+    return checks.run(found)
 
 
 if __name__ == "__main__":
