@@ -75,6 +75,7 @@ bench: build
 	SANDGATE=$(abspath $(BUILD)/sandgate) bench/peers.sh
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/files.py
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/mcp.py
+	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/tokens.py
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/search.py
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/search.py --choices
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/commands.py
