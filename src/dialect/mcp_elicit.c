@@ -9,6 +9,8 @@
 /* One client cuts lines at the terminal's width, and shows the first three or four of them. */
 #define COLUMNS 100
 #define DETAIL_LINES 16
+/* Bytes that each line of one that goes on has at least: its mark and the parts of a character take the rest. */
+#define WRAPPED (COLUMNS - 2 - 3)
 #define MESSAGE_MAX ((size_t)8 << 10)
 #define RULE_MAX 160
 
@@ -76,14 +78,15 @@ static struct counted count_detail(const char *detail)
     return c;
 }
 
-/* The detail, as far as there is room. Returns how many lines of it are left out. */
+/* The beginning of the detail, as far as there is room. Returns how many lines of it are left out. */
 static size_t write_dialog_detail(const char *detail, struct buf *out)
 {
     size_t lines = 0;
     size_t left = 0;
     for (const char *rest = detail; *rest;) {
         struct str line = next_line(&rest);
-        if (lines < DETAIL_LINES && line.n <= DETAIL_LINES * COLUMNS)
+        bool fits = left == 0 && lines + line.n / WRAPPED + 1 <= DETAIL_LINES;
+        if (fits)
             lines += add_wrapped(out, line);
         else
             left++;
