@@ -28,6 +28,7 @@ struct workplace {
     const struct config *config;
     struct tier tier;       /* what the sandbox enforces */
     const char *session_id; /* "" for one that has no name */
+    bool overlay;           /* changes go to the session's layer */
     struct str excludes; /* text in the form of a .gitignore, for searches that obey such files */
     const char *base;    /* absolute; relative paths begin there; NULL: at the first root */
     const struct root *command_roots; /* the same for commands */

@@ -213,6 +213,12 @@ static const struct config_row rows[] = {
      .env = "SANDGATE_APPROVAL_DEFAULT",
      .doc = "What happens to a call that no rule matches; unset, `approve` for tools that only "
             "read and in the dialects sidecar, toolhost and runner, `prompt` for the others."},
+    {"approval.inOverlay", CONFIG_ENUM, CONFIG_ORDER, .choices = "approve|prompt|deny",
+     .fallback = "approval.default",
+     .doc =
+         "The same in an overlay session, for file tools and commands without network; `approve` "
+         "where `approval.default` is unset too. Taking the session's changes over is asked "
+         "about whatever stands here."},
     {"approval.timeoutMs", CONFIG_INT, CONFIG_LOWER, .number = 300000, .min = 1, .max = DAY_MS,
      .doc = "Milliseconds a call waits for an approver before it counts as denied."},
     {"approval.maxWaiting", CONFIG_INT, CONFIG_LOWER, .number = 256, .min = 1, .max = 4096,

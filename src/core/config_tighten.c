@@ -329,6 +329,16 @@ static void intersect(struct config_value *list, const struct config_value *with
     *list = both;
 }
 
+static void use_later_choice(const struct config_row *row, struct config_value *own,
+                             const struct config_value *all)
+{
+    if (config_choice(row, (struct str){all->text, strlen(all->text)}) <=
+        config_choice(row, (struct str){own->text, strlen(own->text)}))
+        return;
+    free(own->text);
+    own->text = mem_dup(all->text);
+}
+
 void config_tighten_own(struct config_map *map, const struct config_map *changes)
 {
     for (size_t i = 0; i < map->count; i++) {
@@ -340,6 +350,8 @@ void config_tighten_own(struct config_map *map, const struct config_map *changes
             continue;
         if (row->tighten == CONFIG_LOWER && all->number < own->number)
             own->number = all->number;
+        else if (row->tighten == CONFIG_ORDER)
+            use_later_choice(row, own, all);
         else if (row->tighten == CONFIG_FALSE_ONLY)
             own->number &= all->number;
         else if (row->tighten == CONFIG_SUBSET)

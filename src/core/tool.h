@@ -40,6 +40,7 @@ enum tool_flag {
     TOOL_TREE = 4,
     TOOL_LISTS = 8, /* tells what lies directly in the folder that it is given */
     TOOL_LONG = 16, /* an argument says how much of a long result is wanted */
+    TOOL_ASKS = 32, /* a person is asked, unless a rule approves it */
 };
 
 struct tool {

@@ -54,9 +54,10 @@ struct approval_rows {
 /* The rule alone says little to who does not know it. */
 static void explain_why(struct approval_rows *r)
 {
-    if (!str_is(r->text, "approval.default"))
-        return;
-    r->text = STR("approval.default (no rule matches this call)");
+    if (str_is(r->text, "approval.default"))
+        r->text = STR("approval.default (no rule matches this call)");
+    else if (str_is(r->text, "approval.inOverlay"))
+        r->text = STR("approval.inOverlay (no rule matches this call)");
 }
 
 static bool next_field(struct approval_rows *r)

@@ -143,6 +143,7 @@ void front_use_session(struct gate_options *go, const struct named *named)
     go->workspace = named->workspace;
     go->session = named->id;
     go->layer = named->layer;
+    go->overlay = named->overlay;
 }
 
 struct call *front_failed_call(const struct dialect *dialect, const char *tool,

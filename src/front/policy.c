@@ -221,7 +221,7 @@ static int find_session(const struct options *o, struct gate_options *go, struct
     if (state_open(&state_fd, err) < 0 || named_load(state_fd, o->session, named, err) < 0)
         return -1;
     front_use_session(go, named);
-    go->layer = NULL;
+    go->layer = NULL; /* another gate may have it */
     return 0;
 }
 

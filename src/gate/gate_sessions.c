@@ -112,6 +112,7 @@ static int make_session(struct gate *gate, const struct gate_options *o,
         .n_command_roots = places->n_commands,
         .command_base = places->command_base,
         .layer = o->layer,
+        .overlay = o->overlay,
     };
     memcpy(options.roots, places->roots, sizeof options.roots);
     memcpy(options.command_roots, places->commands, sizeof options.command_roots);
@@ -207,6 +208,7 @@ int gate_add_session(struct gate *gate, const struct named *named, struct sessio
     o.workspace = named->workspace;
     o.session = id;
     o.layer = named->layer;
+    o.overlay = named->overlay;
     o.project = o.pkg = o.state = NULL;
     if (choose_places(gate, &o, &places, &reach, err) < 0 ||
         check_anchor(gate, id, &reach, err) < 0 ||

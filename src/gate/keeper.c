@@ -32,6 +32,7 @@ struct policy_call keeper_call(const struct keeper *k, const struct call *call)
         .input = call->input_fd >= 0 && !isatty(call->input_fd),
         .own_hand = k->options.own_hand,
         .mcp = k->options.mcp,
+        .overlay = at->overlay,
     };
 }
 

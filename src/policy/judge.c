@@ -236,13 +236,30 @@ static bool knows_no_approval(const struct judgement *j)
             tool->dialect == DIALECT_RUNNER);
 }
 
+/* Nothing of it reaches the project, the network or a model before the session's changes are taken over. */
+static bool stays_in_layer(const struct judgement *j)
+{
+    const unsigned leaves = CAP_NETWORK | CAP_MODEL;
+    return j->call->overlay && j->facts.tool && !(j->facts.tool->flags & TOOL_ASKS) &&
+           !(j->facts.needs & leaves);
+}
+
 static int apply_fallback(struct judgement *j)
 {
-    static const char name[] = "approval.default";
     const unsigned changes = CAP_FS_WRITE | CAP_COMMAND | CAP_NETWORK | CAP_MODEL;
-    int action = j->policy->fallback;
+    bool layered = stays_in_layer(j);
+    bool asks = j->facts.tool && j->facts.tool->flags & TOOL_ASKS;
+    int action = layered ? j->policy->in_overlay : j->policy->fallback;
+    const char *name = layered && (action < 0 || j->policy->in_overlay_own) ? "approval.inOverlay"
+                                                                            : "approval.default";
     const char *why = "";
-    if (action < 0) {
+    if (asks && action != RULE_DENY) {
+        action = RULE_PROMPT;
+        why = "only a rule of approval.rules or a person approves this tool";
+    } else if (action < 0 && layered) {
+        action = RULE_APPROVE;
+        why = "not set, and changes go to the session's layer";
+    } else if (action < 0) {
         bool reads = j->facts.tool && !(j->facts.needs & changes);
         bool plain = knows_no_approval(j);
         action = reads || j->call->own_hand || plain ? RULE_APPROVE : RULE_PROMPT;
@@ -300,7 +317,12 @@ static int check_approval_rules(struct judgement *j)
 static void check_git(struct judgement *j)
 {
     struct verdict *v = j->verdict;
-    v->wants_git = facts_wants_git(&j->facts);
+    bool wants = facts_wants_git(&j->facts);
+    if (wants && j->call->overlay) {
+        report_judge_step(j, "git", "allows", "git directories lie in the session's layer");
+        return;
+    }
+    v->wants_git = wants;
     if (!v->wants_git || v->git)
         return;
     if (j->call->own_hand && v->kind == VERDICT_ALLOW) {

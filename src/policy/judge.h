@@ -37,6 +37,7 @@ struct policy_call {
     bool input;    /* its command reads more than its arguments say */
     bool own_hand; /* a person typed it: where no rule says otherwise nobody is asked */
     bool mcp;      /* it came over MCP, whose callers expect to be asked in every dialect */
+    bool overlay;  /* what it changes goes to its session's layer */
 };
 
 /* One step on the way to the verdict, for people. */

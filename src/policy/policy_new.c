@@ -407,10 +407,10 @@ void policy_each_unknown(const struct policy *policy, policy_unknown_fn each, vo
     }
 }
 
-static int read_fallback(const struct config *config)
+static int read_fallback(const struct config *config, const char *path)
 {
     static const char *const actions[] = {"approve", "deny", "prompt", NULL};
-    return index_of(actions, config_text(config, "approval.default"));
+    return index_of(actions, config_text(config, path));
 }
 
 int policy_new(struct policy **ret_policy, const struct config *config, struct err *err)
@@ -419,7 +419,9 @@ int policy_new(struct policy **ret_policy, const struct config *config, struct e
     const struct tool **tools = tool_list();
     policy->config = config_clone(config);
     policy->memo = mem_zero(sizeof *policy->memo);
-    policy->fallback = read_fallback(config);
+    policy->fallback = read_fallback(config, "approval.default");
+    policy->in_overlay = read_fallback(config, "approval.inOverlay");
+    policy->in_overlay_own = config_is_set(config, "approval.inOverlay");
     policy->memo->nameless = grants_new(policy->config, NULL, err);
     struct policy_source source = {.config = policy->config, .tools = tools};
     int r = policy->memo->nameless && check_agents(policy, err) == 0 &&

@@ -172,7 +172,9 @@ struct policy {
     size_t n_budgets;
     struct hook_rule *hooks;
     size_t n_hooks;
-    int fallback; /* `approval.default` as an action; -1: unset */
+    int fallback;        /* `approval.default` as an action; -1: unset */
+    int in_overlay;      /* the same of `approval.inOverlay` */
+    bool in_overlay_own; /* which is set by itself */
     struct policy_memo *memo;
 };
 

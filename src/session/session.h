@@ -29,6 +29,7 @@ struct session_options {
     size_t n_command_roots;
     const char *command_base; /* absolute; relative ones begin there; NULL: at the first root */
     const char *layer;        /* of the session: changes of the first root go there; NULL: none */
+    bool overlay;             /* it has one, be it not `layer` where nothing is to be run */
     const struct workplace *hidden; /* whose writable folders commands do not see; NULL: nobody */
 };
 

@@ -103,6 +103,26 @@ def from_settings(place):
     check(done.returncode != 0 and b"host or overlay" in done.stderr, done)
 
 
+def unasked(place):
+    """Nobody is asked about what stays in the layer; rules hold as ever."""
+    unset = {"SANDGATE_APPROVAL_DEFAULT": None}
+    session = place.create("--overlay")
+    for tool, arguments in (("write_file", {"path": "x", "content": "x"}), ("run_command", {"command": "echo y >> x", "git": True})):
+        check(place.call(session, tool, arguments, env=unset)["ok"], f"{tool} was not let through")
+    explain = ["policy", "explain", "run_command", '{"command":"ls"}', "--json"]
+    said = json.loads(place.run(*explain, "--session", session, env=unset).stdout)
+    check((said["verdict"], said["rule"]) == ("allow", "approval.inOverlay"), said)
+    said = json.loads(place.run(*explain, "--workspace", place.project, env=unset).stdout)
+    check((said["verdict"], said["rule"]) == ("ask", "approval.default"), said)
+    rules = [{"toolName": "run_command", "action": "deny", "condition": {"command": {"program": "rm"}}}]
+    config = place.form.write(place.home / "config.json", json.dumps({"approval": {"rules": rules}}))
+    answer = place.call(session, "run_command", {"command": "rm x"}, "--config", config, env=unset)
+    check(answer["error"]["code"] == "POLICY_DENIED" and "approval.rules[0]" in answer["error"]["message"], answer)
+    place.write("sandgate.json", '{"approval":{"inOverlay":"deny"}}')
+    answer = place.call(session, "write_file", {"path": "x", "content": "z"}, env=unset)
+    check(answer["error"]["code"] == "POLICY_DENIED" and "approval.inOverlay" in answer["error"]["message"], answer)
+
+
 def git(place):
     for args in (["init", "-q", "-b", "main"], ["add", "a.txt"], ["commit", "-q", "-m", "first"]):
         subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e@x", *args], cwd=place.project, check=True,
@@ -315,6 +335,7 @@ def not_told(place):
 CASES = [
     ("what tools and commands do stays in the layer", stays),
     ("the setting workspace.mode", from_settings),
+    ("nobody is asked about what stays in the layer", unasked),
     ("git and protected files are written in the layer", git),
     ("secret files are hidden and stay", secrets),
     ("the settings of the workspace stay", settings_stay),

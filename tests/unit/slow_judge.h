@@ -86,6 +86,7 @@ struct slow_call {
     yyjson_val *arguments;
     const char *agent;
     bool own_hand;
+    bool overlay;
     bool own_folder; /* the rule at hand says where commands begin */
 };
 
@@ -842,6 +843,14 @@ static inline void slow_decide(const struct slow_call *call, yyjson_val *config,
                  strcmp(dialect, "runner") == 0;
     bool quiet = !(slow_needs(call, &lists) & ~SLOW_READS) || call->own_hand || plain;
     snprintf(ret->rule, sizeof ret->rule, "approval.default");
+    if (call->overlay && *dialect && !(slow_needs(call, &lists) & SLOW_REACHES)) {
+        yyjson_val *layered = yyjson_ptr_get(config, "/approval/inOverlay");
+        if (layered || !otherwise)
+            snprintf(ret->rule, sizeof ret->rule, "approval.inOverlay");
+        otherwise = layered ? layered : otherwise;
+        action = yyjson_get_str(otherwise);
+        quiet = true;
+    }
     ret->kind = !otherwise                       ? (quiet ? "allow" : "ask")
                 : strcmp(action, "approve") == 0 ? "allow"
                 : strcmp(action, "prompt") == 0  ? "ask"

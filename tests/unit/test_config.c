@@ -53,14 +53,14 @@ static void exceptions_alone_stand_behind_the_default(void **state)
     size_t count;
     CONFIG_AT_END struct config *config = config_new();
     config_list(config, "files.secret", &items, &before);
-    assert_int_equal(config_apply(config, STR("{\"files\":{\"secret\":[\"!.env.test\"]}}"), "x.json",
-                                  CONFIG_OPERATOR, NULL, NULL, &err),
+    assert_int_equal(config_apply(config, STR("{\"files\":{\"secret\":[\"!.env.test\"]}}"),
+                                  "x.json", CONFIG_OPERATOR, NULL, NULL, &err),
                      0);
     config_list(config, "files.secret", &items, &count);
     assert_int_equal(count, before + 1);
     assert_true(str_is(items[0], ".env") && str_is(items[count - 1], "!.env.test"));
-    assert_int_equal(config_apply(config, STR("{\"files\":{\"secret\":[\"!x\",\"*.y\"]}}"), "x.json",
-                                  CONFIG_OPERATOR, NULL, NULL, &err),
+    assert_int_equal(config_apply(config, STR("{\"files\":{\"secret\":[\"!x\",\"*.y\"]}}"),
+                                  "x.json", CONFIG_OPERATOR, NULL, NULL, &err),
                      0);
     assert_list(config, "files.secret", "!x *.y");
 }
@@ -74,7 +74,7 @@ static void check_fallback(const struct config_row *row)
     assert_int_equal(fallback->tighten, row->tighten);
     assert_int_equal(fallback->unset_is_all, row->unset_is_all);
     assert_true(row->tighten == CONFIG_LOWER || row->tighten == CONFIG_FALSE_ONLY ||
-                row->tighten == CONFIG_SUBSET);
+                row->tighten == CONFIG_SUBSET || row->tighten == CONFIG_ORDER);
 }
 
 /* What the loader takes for granted: the rows of an array stand together and agree. */

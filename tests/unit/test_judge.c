@@ -139,6 +139,77 @@ static void defaults(void **state)
     policy_free(policy);
 }
 
+/* As `expect`, of a call whose changes go to a layer of its session; of `other` in place of the tool where there is one. */
+static void expect_layered(const char *json, const char *tool, const struct tool *other,
+                           const char *arguments, const char *expected)
+{
+    static const char *const kinds[] = {"allow", "ask", "deny"};
+    struct policy *policy = make_policy(json);
+    JSON_AT_END yyjson_doc *doc = parsed(arguments);
+    struct policy_call call = make_call(tool, doc);
+    struct verdict verdict;
+    struct err err;
+    char got[200];
+    call.overlay = true;
+    call.tool = other ? other : call.tool;
+    policy_judge(policy, &call, &verdict, NULL, NULL, &err);
+    snprintf(got, sizeof got, "%s %s", kinds[verdict.kind], verdict.rule);
+    if (strcmp(got, expected) != 0)
+        fail_msg("%s: %s %s: %s, not %s", json, tool, arguments, got, expected);
+    assert_false(verdict.git || verdict.wants_git);
+    verdict_done(&verdict);
+    policy_free(policy);
+}
+
+static void expect_in_overlay(const char *json, const char *tool, const char *arguments,
+                              const char *expected)
+{
+    expect_layered(json, tool, NULL, arguments, expected);
+}
+
+/* A tool that reaches the network, and one that asks whatever the default is. */
+static void leaves_overlay(void **state)
+{
+    (void)state;
+    struct tool reaches = *find_tool("native:stat");
+    struct tool asks = reaches;
+    reaches.capabilities = CAP_NETWORK;
+    asks.flags |= TOOL_ASKS;
+    expect_layered("{'policy':{'capabilities':{'network':['*']}},'approval':{'inOverlay':"
+                   "'approve'}}",
+                   "native:stat", &reaches, "{'path':'x'}", "ask approval.default");
+    expect_layered("{'approval':{'default':'approve','inOverlay':'approve'}}", "native:stat", &asks,
+                   "{'path':'x'}", "ask approval.default");
+    expect_layered("{'approval':{'default':'deny'}}", "native:stat", &asks, "{'path':'x'}",
+                   "deny approval.default");
+    expect_layered("{'approval':{'rules':[{'toolName':'stat','action':'approve'}]}}", "native:stat",
+                   &asks, "{'path':'x'}", "allow approval.rules[0]");
+}
+
+static void in_overlay(void **state)
+{
+    (void)state;
+    static const char *const run = "native:run_command";
+    static const char *const deny = "{'approval':{'rules':[{'toolName':'run_command',"
+                                    "'action':'deny','condition':{'command':'x'}}]}}";
+    expect_in_overlay("{}", run, "{'command':'x'}", "allow approval.inOverlay");
+    expect_in_overlay("{}", run, "{'command':'x','git':true}", "allow approval.inOverlay");
+    expect_in_overlay("{}", "native:write_file", "{'path':'x','content':''}",
+                      "allow approval.inOverlay");
+    expect_in_overlay("{}", "native:read_file", "{'path':'x'}", "allow approval.inOverlay");
+    expect_in_overlay("{}", "some_other_tool", "{}", "ask approval.default");
+    expect_in_overlay(deny, run, "{'command':'x'}", "deny approval.rules[0]");
+    expect_in_overlay(deny, run, "{'command':'y'}", "allow approval.inOverlay");
+    expect_in_overlay("{'approval':{'default':'prompt'}}", run, "{'command':'x'}",
+                      "ask approval.default");
+    expect_in_overlay("{'approval':{'default':'prompt','inOverlay':'approve'}}", run,
+                      "{'command':'x'}", "allow approval.inOverlay");
+    expect_in_overlay("{'approval':{'default':'approve','inOverlay':'prompt'}}", run,
+                      "{'command':'x'}", "ask approval.inOverlay");
+    expect_in_overlay("{'approval':{'inOverlay':'deny'}}", run, "{'command':'x'}",
+                      "deny approval.inOverlay");
+}
+
 static void switched_off(void **state)
 {
     (void)state;
@@ -565,6 +636,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(example),
         cmocka_unit_test(defaults),
+        cmocka_unit_test(in_overlay),
+        cmocka_unit_test(leaves_overlay),
         cmocka_unit_test(switched_off),
         cmocka_unit_test(granted_paths),
         cmocka_unit_test(granted_to_agents),

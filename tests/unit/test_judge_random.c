@@ -271,11 +271,13 @@ static void add_rule(struct buf *out)
     }
 }
 
-static void add_rules(struct buf *out, size_t n)
+static void add_rules(struct buf *out, const char *in_overlay, size_t n)
 {
     buf_add_text(out, "\"approval\":{");
     if (one_in(2))
         buf_addf(out, "\"default\":\"%s\",", PICK("approve", "prompt", "deny"));
+    if (in_overlay)
+        buf_addf(out, "\"inOverlay\":\"%s\",", in_overlay);
     buf_add_text(out, "\"rules\":[");
     for (size_t i = 0; i < n; i++) {
         if (i)
@@ -304,10 +306,12 @@ static void add_grants(struct buf *out)
     buf_add_char(out, '}');
 }
 
-static void add_config(struct buf *out)
+/* What holds in overlays is not by chance: the same calls are judged with it and without. */
+static void add_config(struct buf *out, unsigned round)
 {
     buf_add_char(out, '{');
-    add_rules(out, one_in(10) ? 60 : random_below(12));
+    static const char *const in_overlay[] = {NULL, "approve", "prompt", "deny", NULL};
+    add_rules(out, in_overlay[round % ARRAY_LEN(in_overlay)], one_in(10) ? 60 : random_below(12));
     buf_add_text(out, ",\"policy\":{\"capabilities\":");
     add_grants(out);
     if (one_in(4))
@@ -394,6 +398,7 @@ static void compare(struct policy *policy, const struct slow_call *slow,
         call.arguments = slow->arguments;
         call.agent = slow->agent;
         call.own_hand = slow->own_hand;
+        call.overlay = slow->overlay;
         struct verdict verdict;
         struct err err = {.message = ""};
         policy_judge(policy, &call, &verdict, explain ? ignore_step : NULL, NULL, &err);
@@ -415,7 +420,7 @@ static void same_verdicts(void **state)
     random_begin();
     for (unsigned round = 0; round < random_rounds(ROUNDS); round++) {
         BUF_AT_END struct buf config = BUF_INIT(1 << 20);
-        add_config(&config);
+        add_config(&config, round);
         struct policy *policy = policy_of(buf_str(&config));
         JSON_AT_END yyjson_doc *doc = parsed_bytes(buf_str(&config), JSON_STRICT);
         for (int i = 0; policy && i < CALLS; i++) {
@@ -424,6 +429,7 @@ static void same_verdicts(void **state)
                 .tool = &slow_tools[random_below(ARRAY_LEN(slow_tools))],
                 .agent = PICK(NULL, "bob", "eve"),
                 .own_hand = one_in(4),
+                .overlay = i % 3 == 0,
             };
             add_arguments(&arguments, call.tool);
             JSON_AT_END yyjson_doc *given = parsed_bytes(buf_str(&arguments), JSON_STRICT);
