@@ -258,7 +258,7 @@ static int add_use_pairs(struct command_pairs *pairs, const struct command_use *
         words[i] = (struct shell_word){use->words[i].text,
                                        (flags & PLAIN_VARIES ? SHELL_EXPANDS : 0) |
                                            (flags & PLAIN_ANY ? SHELL_PATTERN : 0) |
-                                           (flags & PLAIN_SPLITS ? SHELL_SPLITS : 0)};
+                                           (flags & PLAIN_SPLITS ? SHELL_SPLITS : SHELL_QUOTED)};
     }
     struct command_view view = {.words = words,
                                 .n = use->n,
@@ -289,8 +289,8 @@ static int visit_for_pairs(void *self, const struct command_view *view, struct e
     if (command_is(view->words[0].text, ":") && view->n_assigned && !command_names_assigned(view) &&
         !command_variables_open(view))
         return 0;
-    /* find does things of its own besides (`-delete`, `-fprint`). */
-    bool finds = command_is(command_name(&view->words[0], room), "find");
+    /* These do things of their own besides (`-delete`, `-fprint`, `-o '|x'`). */
+    bool finds = command_in_list(" find strace ", command_name(&view->words[0], room));
     if (view->wraps && add_starter(self, command_name(&view->words[0], room), err) < 0)
         return -1;
     bool all = view->wraps && !finds && !command_names_assigned(view) &&

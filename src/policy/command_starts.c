@@ -154,13 +154,13 @@ bool command_variables_open(const struct command_view *view)
 /* Words that come from elsewhere follow those that are there: `parallel git`, `fd -x git`. */
 static bool adds_words(struct str name)
 {
-    return command_in_list(" fd fdfind parallel rush ", name);
+    return command_in_list(" fd fdfind parallel rush xe apply xapply ", name);
 }
 
 static bool opens_more(const struct program_use *use, struct str name)
 {
     const struct command_view *view = use->view;
-    if (command_in_list(" alias ", name)) {
+    if (command_in_list(" alias hash enable ", name)) {
         for (size_t i = 1; i < view->n; i++) {
             if (!shell_word_known(&view->words[i]))
                 return true;

@@ -302,6 +302,7 @@ static int walk_shell_text(struct walk *walk, struct str text, struct outside ou
             .n = alone ? 1 : command->n - command->assigns,
             .unsure = outside.unsure || command->assigns,
             .replaced = outside.replaced,
+            .text = text,
             .assigned = command->words,
             .n_assigned = command->assigns,
         };

@@ -9,6 +9,7 @@
 #include "core/shells.h"
 #include "policy/command_uses.h"
 #include "policy/program_names.h"
+#include "policy/program_places.h"
 #include "policy/program_rows.h"
 #include "policy/subcommand.h"
 
@@ -21,7 +22,7 @@ enum start_flag {
     START_CODE = 32,     /* the value is code: what it starts is named in it, if anything is */
     START_PLUS = 64,     /* so is the rest of a word that begins with `+` */
     START_BEFORE = 128,  /* only before the subcommand; the value is NAME=VALUE */
-    START_HOLDS = 256,   /* a word that has such a text in it names a program */
+    START_HOLDS = 256,   /* a word that has this text in it names a program */
     START_ASSIGNS = 512, /* names are variables: NAME=value */
 };
 
@@ -48,7 +49,7 @@ static const struct start {
     {" git ", " difftool ", "x", " extcmd ", 0, NULL},
     {" git ", " grep ", "O", " open-files-in-pager ", 0, NULL},
     {" fd ", NULL, "xX", " exec exec-batch ", START_REST, "eEtdcSgj"},
-    {" parallel rush ", NULL, NULL, NULL, START_PLACE, NULL},
+    {" parallel rush xe ", NULL, NULL, NULL, START_PLACE, NULL},
     {" rg ", NULL, NULL, " pre hostname-bin ", START_ONE_DASH, NULL},
     {" ag ack ack-grep bat delta ", NULL, NULL, " pager ", START_ONE_DASH, NULL},
     {" fzf ", NULL, NULL, " preview bind with-shell ", START_ONE_DASH, NULL},
@@ -92,23 +93,35 @@ static const struct start {
      "eatmydata numactl cpulimit dbus-run-session ssh-agent gosu su-exec tini dumb-init caffeinate "
      "chronic ifne proxychains torify winpty schroot runcon devbox apptainer singularity bear "
      "scan-build ccache sccache distcc icecc heaptrack rr gdbserver nodemon concurrently cross-env "
-     "dotenv wireit socat corepack ",
+     "dotenv wireit socat corepack apply xapply perlbrew ld.so ld-linux-x86-64.so.2 ld-linux-aarch64.so.1 "
+     "ld-musl-x86_64.so.1 ld-musl-aarch64.so.1 ld-linux.so.2 daemonize dbus-launch envchain ",
      NULL, NULL, NULL, START_ALL, NULL},
     {" pyenv rbenv nodenv goenv jenv plenv fnm volta nvm rye pixi opam ", NULL, NULL,
      " exec run x ", START_BARE | START_REST, NULL},
-    {" docker podman nerdctl docker-compose ", " exec compose ", NULL, " exec ", START_BARE, NULL},
-    {" kubectl oc ", " exec ", NULL, " -- ", START_BARE | START_REST, NULL},
-    {" docker podman nerdctl ", " run ", NULL, NULL, 0, NULL},
+    {" docker podman nerdctl docker-compose ", " exec compose container ", NULL,
+     " exec run create ", START_BARE, NULL},
+    {" kubectl oc ", " exec run debug ", NULL, " -- ", START_BARE | START_REST, NULL},
+    {" docker podman nerdctl docker-compose ", " run create ", NULL, NULL, 0, NULL},
+    {" tox nox lxc incus multipass distrobox toolbox doppler op chamber aws-vault infisical teller dotenvx "
+     "zellij lxc-attach vault fab ",
+     NULL, NULL, " -- ", START_BARE | START_REST, NULL},
+    {" lxc-attach systemd-nspawn machinectl byobu pm2 ", NULL, NULL, NULL, START_ALL, NULL},
+    {" cargo ", " watch ", "sx", " shell exec ", 0, NULL},
+    {" ansible ", NULL, "a", " args ", 0, NULL},
+    {" strace ", NULL, "o", " output ", 0, "abeEIOpPsSuUX"},
+    {" mvn ", NULL, NULL, " -Dexec. ", START_HOLDS, NULL},
+    {" prove ", NULL, "e", " exec ", 0, "IjPsM"},
 
     {" mapfile readarray complete compgen ", NULL, "C", NULL, 0, NULL},
     {" perl ", NULL, "eE", NULL, START_CODE, "MmIxFiC0l"},
+    {" perl ", NULL, "Mmd", NULL, 0, "eEIxFiC0l"},
     {" python pypy ", NULL, "c", NULL, START_CODE, "WXm"},
     {" python pypy ", NULL, "m", NULL, 0, "WXc"},
     {" node ", NULL, "ep", " eval print ", START_CODE, "r"},
     {" deno ", " eval ", NULL, " eval ", START_BARE | START_CODE, NULL},
     {" bun ", NULL, "ep", " eval print ", START_CODE, NULL},
-    {" ruby lua luajit Rscript R julia osascript groovy elixir jshell ", NULL, "eE", " eval ",
-     START_CODE, "rIC"},
+    {" ruby raku perl6 lua luajit Rscript R julia osascript groovy elixir jshell plackup cperl ",
+     NULL, "eE", " eval ", START_CODE, "rIC"},
     {" php ", NULL, "rRBE", " run ", START_CODE, "dcz"},
     {" pwsh powershell ", NULL, "c", " command Command c ", START_ONE_DASH | START_CODE, NULL},
 };
@@ -141,18 +154,50 @@ static bool code_may_start(struct str code)
     return false;
 }
 
+/* What it starts may come from its input, its arguments or its variables, or is put together of characters. */
+static bool code_starts_what_it_reads(struct str code)
+{
+    static const char *const begins[] = {"system",     "exec",  "popen",    "spawn",   "subprocess",
+                                         "qx",         "`",     "passthru", "proc_op", "Command",
+                                         "shell_exec", "open3", "run("};
+    static const char *const reads[] = {
+        "$_",     "<>",       "<STDIN", "STDIN.",       "stdin.",   "ARGV",   "argv",
+        "input(", "readline", "gets",   "environ",      "getenv",   "ENV{",   "ENV[",
+        "env.",   "chr(",     "pack(",  "fromCharCode", "atob",     "b64",    "fromhex",
+        "[::-1]", "reverse",  "<&",     "$F[",          "unescape", "base64_"};
+    bool starts_some = false;
+    for (size_t i = 0; i < ARRAY_LEN(begins) && code.n; i++)
+        starts_some |= memmem(code.p, code.n, begins[i], strlen(begins[i])) != NULL;
+    for (size_t i = 0; i < ARRAY_LEN(reads) && starts_some; i++) {
+        if (memmem(code.p, code.n, reads[i], strlen(reads[i])))
+            return true;
+    }
+    return false;
+}
+
 /* Code with a gap in it, or with words that it is given: only what does not look as if it started something. */
 static bool code_is_open(const struct command_view *view, size_t i)
 {
     if (i >= view->n)
         return view->more_words;
     const struct shell_word *word = &view->words[i];
-    return command_word_is_open(word) || (code_may_start(word->text) && any_open(view, i));
+    return command_word_is_open(word) || (code_may_start(word->text) && any_open(view, i)) ||
+           code_starts_what_it_reads(word->text);
 }
 
 bool program_starts_again(struct str name)
 {
     return shells_have(name) || command_wrap_find(name) || command_is_unread(name);
+}
+
+/* `{}` of fd. */
+static bool any_has_braces(const struct command_view *view, size_t from)
+{
+    for (size_t i = from; i < view->n; i++) {
+        if (view->words[i].text.n && memchr(view->words[i].text.p, '{', view->words[i].text.n))
+            return true;
+    }
+    return false;
 }
 
 /* A program with its words. */
@@ -164,7 +209,8 @@ static bool rest_is_open(const struct command_view *view, size_t i)
         i++;
     if (is_open_word(view, i) || i >= view->n)
         return is_open_word(view, i);
-    return program_starts_again(command_name(&view->words[i], room)) && any_open(view, i + 1);
+    return program_starts_again(command_name(&view->words[i], room)) &&
+           (any_open(view, i + 1) || any_has_braces(view, i + 1));
 }
 
 static bool value_is_open(const struct start *start, const struct command_view *view, size_t i,
@@ -264,7 +310,8 @@ static bool word_starts_open(const struct start *start, const struct command_vie
 {
     struct str word = view->words[i].text;
     if (start->flags & START_HOLDS)
-        return is_open_word(view, i) && word.n && memmem(word.p, word.n, "::", 2);
+        return is_open_word(view, i) && word.n &&
+               memmem(word.p, word.n, start->names + 1, strlen(start->names) - 2);
     if (start->flags & START_BEFORE)
         return setting_is_open(view, i);
     if (start->flags & START_BARE)
@@ -280,6 +327,15 @@ static bool word_starts_open(const struct start *start, const struct command_vie
 
 /* --- the whole use */
 
+static bool any_is_option(const struct command_view *view, size_t from)
+{
+    for (size_t i = from; i < view->n; i++) {
+        if (view->words[i].text.n && view->words[i].text.p[0] == '-')
+            return true;
+    }
+    return false;
+}
+
 /* Where the program of `parallel` stands: behind its options, of which these take a value. */
 static bool place_is_open(const struct command_view *view)
 {
@@ -293,9 +349,15 @@ static bool place_is_open(const struct command_view *view)
            view->words[i].text.p[0] == '-')
         i += command_in_list(values, view->words[i].text) ? 2 : 1;
     if (i >= view->n)
-        return false;
+        return view->n > 1 &&
+               !command_in_list(" --version --help --citation ", view->words[1].text);
+    /* Without a program each argument is one. */
     struct str word = view->words[i].text;
-    return is_open_word(view, i) || (word.n && word.p[0] == '{');
+    char room[COMMAND_NAME_MAX];
+    struct str name = command_name(&view->words[i], room);
+    if (program_starts_again(name) && (!shells_have(name) || any_is_option(view, i + 1)))
+        return true;
+    return is_open_word(view, i) || (word.n && word.p[0] == '{') || str_begins(word, STR(":::"));
 }
 
 static bool start_is_for(const struct start *start, const struct program_use *use, struct str name,
@@ -354,7 +416,7 @@ bool program_starts_open(const struct program_use *use)
             start_is_open(&starts[i], use))
             return true;
     }
-    return program_runs_open(use);
+    return program_places_open(use, names.plain) || program_runs_open(use);
 }
 
 bool program_starts_words(const struct program_use *use)

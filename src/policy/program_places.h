@@ -1,0 +1,10 @@
+/* Uses of a program where what it starts is told by the place of a word: `docker exec c PROGRAM`, `sh SCRIPT`. */
+#ifndef SANDGATE_POLICY_PROGRAM_PLACES_H
+#define SANDGATE_POLICY_PROGRAM_PLACES_H
+
+#include "policy/program_options.h"
+
+/* Whether a word at such a place is known only when it runs, and so may be any program. `plain` is the program's plain name. */
+bool program_places_open(const struct program_use *use, struct str plain);
+
+#endif
