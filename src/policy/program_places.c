@@ -104,7 +104,7 @@ static bool is_path_of_loop(const struct command_view *view, struct str word)
 }
 
 /* `${x}` may have been written `${x[@]}`. */
-static bool is_array(const struct command_view *view, struct str word)
+static bool may_be_array(const struct command_view *view, struct str word)
 {
     const char *end = word.n > 3 && word.p[0] == '$' && word.p[1] == '{'
                           ? memchr(word.p, '}', word.n)
@@ -133,7 +133,7 @@ static bool may_split(const struct command_view *view, size_t i)
     if (!is_open_at(view, i))
         return false;
     const struct shell_word *word = &view->words[i];
-    if (is_array(view, word->text) ||
+    if (may_be_array(view, word->text) ||
         (word->text.n > 1 && word->text.p[0] == '$' && strchr("@*", word->text.p[1])))
         return true;
     if (is_path_in_parts(word))
@@ -146,7 +146,7 @@ static bool may_split(const struct command_view *view, size_t i)
 /* --- scripts */
 
 /* The first word that is no option or value of one, or an option that is known only when it runs. */
-static size_t find_script(const struct command_view *view, const char *values)
+static size_t find_script_word(const struct command_view *view, const char *values)
 {
     size_t i = 1;
     while (i < view->n && begins_as_option(view->words[i].text)) {
@@ -158,9 +158,9 @@ static size_t find_script(const struct command_view *view, const char *values)
 }
 
 /* Where the script should be there may be `-c` and commands: in a word that becomes several, or, for a shell, in two. */
-static bool script_is_open(const struct command_view *view, const char *values, bool shell)
+static bool script_word_is_open(const struct command_view *view, const char *values, bool shell)
 {
-    size_t i = find_script(view, values);
+    size_t i = find_script_word(view, values);
     if (i == view->n)
         return false;
     return may_split(view, i) ||
@@ -253,9 +253,9 @@ bool program_places_open(const struct program_use *use, struct str plain)
 {
     const struct command_view *view = use->view;
     if (shells_have(plain))
-        return script_is_open(view, "oO", true);
+        return script_word_is_open(view, "oO", true);
     if (command_in_list(" perl raku ruby php lua luajit node python pypy ts-node tsx ", plain))
-        return script_is_open(view, "IWXCrdzK", false);
+        return script_word_is_open(view, "IWXCrdzK", false);
     if (command_in_list(" docker podman nerdctl docker-compose podman-compose ", plain) &&
         container_is_open(view, false))
         return true;

@@ -133,8 +133,10 @@ static const struct program_row rows[] = {
      "print_certs list cipher ciphers commands text_pub crl nodes connect connect=* servername servername=* showcerts brief quiet starttls starttls=* tls1_2 "
      "tls1_3 alpn alpn=* no_ign_eof bits 1 5 6 salt salt=* "},
     {" openssl ", NULL, NULL, " :// ", ROW_HOLDS, "reaches another machine"},
-    {" openssl ", NULL, NULL, " ca cmp engine fipsinstall ocsp rehash s_server srp tsget ",
-     ROW_BARE, "listens, reaches out or changes more"},
+    {" openssl ", NULL, NULL, " org.openssl.engine: pkcs11: ", ROW_HOLDS, "loads code"},
+    {" openssl ", NULL, NULL,
+     " ca cmp engine fipsinstall ocsp pkcs11 rehash s_server s_time srp tsget ", ROW_BARE,
+     "listens, reaches out or changes more"},
     {" gpg gpg2 ", NULL, NULL,
      " keyring primary-keyring secret-keyring no-default-keyring trustdb-name passphrase-file "
      "passphrase-fd command-file command-fd default-keyserver-url show-photos list-options "

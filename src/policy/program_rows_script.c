@@ -61,6 +61,7 @@ static const struct program_row rows[] = {
      "pass-on-failing-test-suite help h version V list-interfaces list-reporters reporter=spec "
      "reporter=dot reporter=min reporter=list reporter=tap reporter=json R=spec R=dot R=min R=list "
      "R=tap R=json "},
+    {" mocha ", NULL, NULL, " init ", ROW_BARE, WRITES},
     {" jasmine ", NULL, NULL, " config helper require reporter ", ROW_LOOSE, LOADS},
     {" gulp grunt ", NULL, "fb", " gulpfile cwd require preload gruntfile base tasks npm ",
      ROW_LOOSE, LOADS},

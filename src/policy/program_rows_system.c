@@ -14,7 +14,8 @@ static const struct program_row rows[] = {
      0, "writes a file or reads another configuration"},
     {" curl ", NULL, "x",
      " interface proxy preproxy socks4 socks4a socks5 socks5-hostname unix-socket abstract-unix-socket connect-to "
-     "resolve doh-url dns-servers proxy1.0 haproxy-clientip ",
+     "resolve doh-url dns-servers dns-interface dns-ipv4-addr dns-ipv6-addr ipfs-gateway proxy1.0 "
+     "haproxy-clientip ",
      0, "leads to another machine"},
     {" curl ", NULL, NULL, " %output{ @ =< ", ROW_HOLDS, "writes a file or sends one"},
     {" wget wget2 ", NULL, "OPoaieBb",
@@ -116,6 +117,7 @@ static const struct program_row rows[] = {
      "json-into* ",
      ROW_ONE_DASH, "reads another configuration or writes elsewhere"},
     {" terraform tofu ", " providers ", NULL, " mirror lock ", ROW_BARE, "writes elsewhere"},
+    {" terraform tofu ", " fmt ", NULL, NULL, ROW_OUTSIDE, "writes elsewhere"},
     {" terraform tofu ", NULL, NULL, " * ", ROW_ONE_DASH,
      "reads another configuration or writes elsewhere", 0,
      " no-color json input=false input=true lock=true lock-timeout=* refresh=false refresh=true refresh-only "
@@ -138,7 +140,8 @@ static const struct program_row rows[] = {
     {" gcloud ", NULL, NULL,
      " ssh scp sftp ssh-keys start-iap-tunnel connect-to-serial-port interactive config auth init "
      "components meta emulators cloud-shell feedback survey docker get-credentials configure-docker "
-     "export import ",
+     "export import connect browse clone local-run local code cli copy-files keys print-settings "
+     "create-login-config install agents workstations alpha beta preview diagnose ",
      ROW_BARE, "runs programs or changes what gcloud does"},
     {" az ", NULL, NULL, " * ", ROW_ONE_DASH | ROW_RESPONSE, ELSEWHERE, 0,
      " o o=* output=json output=jsonc output=table output=tsv output=yaml output=yamlc output=none query "
@@ -147,7 +150,9 @@ static const struct program_row rows[] = {
     {" az ", NULL, NULL, " =@ ", ROW_HOLDS, "reads a file"},
     {" az ", NULL, NULL,
      " login logout extension rest config configure alias cloud ssh run-command interactive set "
-     "feedback find upgrade self-test invoke command get-credentials shell serial-console devops init cache ",
+     "feedback find upgrade self-test invoke command get-credentials shell serial-console devops init cache "
+     "acr install install-cli browse up bastion exec attach sshkey checkout connect proxy demo next survey "
+     "create-for-rbac get-access-token download tunnel ",
      ROW_BARE, "runs programs or changes what az does"},
     {" aws ", " configure ", NULL, NULL, ROW_ALWAYS, "changes what aws runs"},
     {" aws gcloud az ", NULL, NULL,
