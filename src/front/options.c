@@ -34,6 +34,8 @@ static const struct row rows[] = {
     {"cwd", OPTIONS_COMMAND, AT(cwd), "DIR", "where in the workspace it runs"},
     {"git", OPTIONS_COMMAND, AT(git), NULL,
      "it may write to git directories: commits, branches, fetched objects"},
+    {"review", OPTIONS_COMMAND, AT(review), NULL,
+     "changes go to a session's layer; what becomes of them is asked at the end"},
     {"raw", OPTIONS_COMMAND, AT(raw), NULL,
      "a terminal gets all that it prints, what sets clipboard and title too"},
     {"agent", OPTIONS_IDENTITY | OPTIONS_COMMAND | OPTIONS_CALLER, AT(agent), "ID",

@@ -69,6 +69,7 @@ struct options {
     const char *as;
     bool failed;
     bool git;
+    bool review;
     const char *anchors;
     bool overlay;
     bool stat;

@@ -17,6 +17,7 @@
 #include "front/interrupt.h"
 #include "front/notice.h"
 #include "front/prompt.h"
+#include "front/run_review.h"
 
 #define OPTIONS (OPTIONS_FOLDER | OPTIONS_COMMAND)
 /* As shells and env(1) have it. */
@@ -325,6 +326,8 @@ int front_run(int argc, char *const *argv)
         log_error("standard input is a folder, which a sandbox must not be given");
         return EXIT_USAGE;
     }
+    if (o.review)
+        return run_review(&o, run_command);
     struct gate_options go;
     FREE_AT_END char *state_path = NULL;
     if (front_gate_options(&o, &go, &state_path, &err) < 0)

@@ -20,13 +20,21 @@ static int add_to_text(void *arg, struct str bytes, struct err *err)
     return 0;
 }
 
+/* A whiteout cannot be opened on a mount without devices; nor can what its modes protect, which may have lines. */
+static bool is_no_file(int dir, const char *path)
+{
+    struct stat st;
+    FD_AT_END int fd = fd_open_beneath(dir, path, O_PATH | O_NOFOLLOW, 0);
+    return fd >= 0 && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
 /* What is not there, or is no file, has no lines. 1: it is too large, or its modes keep its owner out. */
 static int read_side(struct work *w, int dir, const char *path, struct buf *ret, struct err *err)
 {
     struct stat st;
     FD_AT_END int fd = fd_open_beneath(dir, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     if (fd < 0 && errno == EACCES)
-        return 1;
+        return !is_no_file(dir, path);
     if (fd < 0)
         return errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENXIO
                    ? 0

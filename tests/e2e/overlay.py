@@ -296,6 +296,7 @@ def patched(place):
     odd = 'new\nline "quoted" \\ tab\t'
     place.write("no end", "without a line end")
     place.write("b.sh", "#!/bin/sh\n")
+    place.write("no-more", "one line\n")
     place.write("moved", "".join(f"{i}\n" for i in range(50)))
     place.form.link(place.project / "link", "a.txt")
     copy = place.form.base / "copy"
@@ -303,7 +304,7 @@ def patched(place):
     session = place.create("--overlay")
     place.ok(session, "write_file", path=odd, content="odd\n")
     place.sh(session, "echo x >> 'no end'; chmod 755 b.sh; mkdir deep; mv moved deep/moved; ln -sfn b.sh link; rm -r sub; "
-                      "printf 'é' > 'ünï cödé'; : > empty; ln -s 'a b' 'new link'; rm a.txt; ln -s z a.txt")
+                      "printf 'é' > 'ünï cödé'; : > empty; ln -s 'a b' 'new link'; rm a.txt; ln -s z a.txt; rm no-more")
     patch = place.diff(session)
     done = subprocess.run(["git", "apply", "-"], input=patch, capture_output=True, cwd=copy, check=False,
                           env={**os.environ, "GIT_CEILING_DIRECTORIES": str(copy.parent)})
@@ -365,4 +366,5 @@ def main():
     tap.done()
 
 
-main()
+if __name__ == "__main__":
+    main()
