@@ -38,6 +38,10 @@ test python3-jsonschema 4.10.3
 test python3-venv 3.11.2
 test nodejs 18.20
 test npm 9.2
+test clang 1:14.0
+test lld 1:14.0
+test wasi-libc 0.0~git20220510
+test libclang-rt-14-dev-wasm32 1:14.0.6
 lint nodejs 18.20
 lint npm 9.2
 lint clang 1:14.0
@@ -65,6 +69,15 @@ rure_version=$(sed -n 's/^rure = "=\([^"]*\)".*/\1/p' deps/rure/Cargo.toml)
 rust_floor=$(sed -n 's/^rust-version = "\([^"]*\)".*/\1/p' deps/rure/Cargo.toml)
 rure_line="rure $rure_version sha256:$(cat $rure_files | sha256sum | cut -d' ' -f1)"
 
+# Wasmtime: the library comes in the wheel of its Python binding, the headers in the crate that it is built from.
+wasmtime_requirements=scripts/requirements-wasmtime.txt
+wasmtime_version=$(sed -n 's/^wasmtime==\([^ ]*\).*/\1/p' "$wasmtime_requirements")
+wasmtime_crate=wasmtime-c-api-impl
+wasmtime_headers=50.0.0
+wasmtime_crate_sha256=b2c5c602144b0226bf8c448b3bd2799d13296be2e0d6ffbe74aefefda44c2b5e
+wasmtime_cargo=1.82 # the first whose `cargo info` fetches a crate without those that it needs
+wasmtime_line="wasmtime $wasmtime_version $wasmtime_headers sha256:$(sha256sum <"$wasmtime_requirements" | cut -d' ' -f1)"
+
 # What the tests talk through, compare with, or work on.
 sdks="tests/sdk/mcp tests/sdk/models tests/sdk/ripgrep tests/sdk/toolchains"
 
@@ -89,6 +102,8 @@ list() {
         grep -v -e '^rure ' -e '^sandgate-rure ' | while read -r name version; do
         echo "| $name (crate) | $version | build | sha256 in \`deps/rure/Cargo.lock\` |"
     done
+    echo "| Wasmtime's library (in PyPI's \`wasmtime\`) | $wasmtime_version | build | sha256 in \`$wasmtime_requirements\` |"
+    echo "| Wasmtime's headers (crate $wasmtime_crate) | $wasmtime_headers | build | sha256 \`$wasmtime_crate_sha256\` |"
     for sdk in $sdks; do
         [ ! -f "$sdk/requirements.txt" ] ||
             sed -n "s#^\([a-z0-9-]*\)==\([^ ]*\) .*#| \1 (PyPI) | \2 | test | sha256 in \`$sdk/requirements.txt\` |#p" \
@@ -117,7 +132,7 @@ missing_packages() {
 has_npm() { command -v node >/dev/null && command -v npm >/dev/null; }
 
 # So does Rust. What was built once needs none.
-has_rust() { rure_is_built || find_cargo; }
+has_rust() { { rure_is_built && wasmtime_is_there; } || find_cargo; }
 
 # Sets $rust_path to a PATH on which cargo and rustc run and are new enough.
 find_cargo() {
@@ -298,6 +313,52 @@ build_rure() {
     write_stamp
 }
 
+wasmtime_is_there() {
+    [ -f .deps/wasmtime/lib/libsandgate_wasmtime.so ] && [ "$(cat .deps/wasmtime/built 2>/dev/null)" = "$wasmtime_line" ]
+}
+
+# Only the library: the wheel is not installed.
+fetch_wasmtime_library() { # into
+    "$(python_with_pip)" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+        --require-hashes -r "$wasmtime_requirements" -d "$work/wheel"
+    "$(python_with_pip)" - "$work"/wheel/wasmtime-*.whl "$1" <<'EOF'
+import sys, zipfile
+
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    (name,) = [n for n in wheel.namelist() if n.endswith("/_libwasmtime.so")]
+    open(sys.argv[2], "wb").write(wheel.read(name))
+EOF
+}
+
+fetch_wasmtime_headers() { # into
+    cargo_home=$work/cargo-wasmtime
+    PATH=$rust_path CARGO_HOME=$cargo_home cargo info --quiet "$wasmtime_crate@$wasmtime_headers" >/dev/null 9>&-
+    crate=$(find "$cargo_home/registry/cache" -name "$wasmtime_crate-$wasmtime_headers.crate")
+    [ "$(sha256sum <"$crate" | cut -d' ' -f1)" = "$wasmtime_crate_sha256" ] || die "$wasmtime_crate: wrong hash"
+    tar -xzf "$crate" --no-same-owner -C "$1" --strip-components=1 "$wasmtime_crate-$wasmtime_headers/include"
+    # The library has all features. Without them in the headers, sizes of structs would differ.
+    sed 's/^#cmakedefine \(WASMTIME_FEATURE_[A-Z0-9_]*\).*/#define \1/' "$1/include/wasmtime/conf.h.in" \
+        >"$1/include/wasmtime/conf.h"
+}
+
+# Where there is no wheel for the machine, Sandgate is built without tools in WebAssembly.
+fetch_wasmtime() {
+    wasmtime_is_there && return
+    case $(uname -m) in x86_64 | aarch64) ;; *) return 0 ;; esac
+    lock_deps
+    wasmtime_is_there && return
+    rust_floor=$wasmtime_cargo
+    find_cargo || die "no cargo and rustc of $wasmtime_cargo or later: install cargo-web and rustc-web, or Rust from elsewhere"
+    made=$work/wasmtime
+    mkdir -p "$made/lib"
+    fetch_wasmtime_library "$made/lib/libsandgate_wasmtime.so"
+    fetch_wasmtime_headers "$made"
+    echo "$wasmtime_line" >"$made/built"
+    rm -rf .deps/wasmtime
+    mv "$made" .deps/wasmtime
+    write_stamp
+}
+
 # For the Python that runs the tests.
 install_sdks() {
     wants test || return 0
@@ -340,7 +401,7 @@ fetch_mypy() {
 write_stamp() {
     mkdir -p .deps
     {
-        cat .deps/yyjson/built .deps/rure/built 2>/dev/null || true
+        cat .deps/yyjson/built .deps/rure/built .deps/wasmtime/built 2>/dev/null || true
         if command -v dpkg-query >/dev/null; then
             dpkg-query -W -f='${Package} ${Version}\n' $(packages | cut -d' ' -f2 | sort -u) 2>/dev/null || true
         fi
@@ -365,6 +426,7 @@ packages_took=$(seconds_since "$started")
 step=$(now_ms)
 build_yyjson
 build_rure
+fetch_wasmtime
 install_sdks
 fetch_node_tools
 fetch_mypy

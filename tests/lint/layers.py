@@ -12,7 +12,7 @@ import checks  # noqa: E402
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SRC = ROOT / "src"
 # A folder may include its own headers and those of the folders before it.
-ORDER = "base core store policy cell work session net tools dialect gate front".split()
+ORDER = "base core store policy cell work session net tools dialect gate front roles".split()
 # The C client is a library of its own: it uses only itself, and src does not use it.
 CLIENT = ROOT / "clients/c"
 PUBLIC = "sandgate.h"
