@@ -34,6 +34,9 @@ test rustc-web 1.85
 test golang-go 2:1.19
 test g++ 4:12.2
 test git 1:2.39
+test vim-tiny 2:9.0
+test less 590
+test htop 3.2
 test python3-jsonschema 4.10.3
 test python3-venv 3.11.2
 test nodejs 18.20

@@ -20,6 +20,15 @@
 /* Positions count from the screen's first row, not the margin's, before the last row is gone to. */
 #define MARGINS_AND_LAST_ROW "\x1b[?6l\x1b[r\x1b[9999;1H"
 
+/* Cursor keys and keypad, the mouse, the focus, pasted text. */
+#define INPUT                                                                                      \
+    "\x1b[?1l\x1b>\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1006l\x1b[?2004l"
+
+const char *screen_reset_behind_program(void)
+{
+    return INPUT LEAVE MARGINS_AND_BACK MODES;
+}
+
 const char *screen_reset_behind_output(void)
 {
     return LEAVE MARGINS_AND_BACK MODES;

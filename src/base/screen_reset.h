@@ -7,6 +7,8 @@
 
 /* Behind output. The cursor stays where it is. */
 const char *screen_reset_behind_output(void);
+/* The same of a program that was typed to (struct terminal). */
+const char *screen_reset_behind_program(void);
 /* Before a question, whoever wrote to the terminal before. The cursor goes to the last row: nothing that was drawn can
  * stand below the question. Empty where TERM says that the terminal knows no sequences. */
 const char *screen_reset_before_question(void);

@@ -18,15 +18,17 @@ enum state {
 
 /* --- what passes */
 
-static bool passes_c0(unsigned c)
+/* Of a program that is typed to, the shifts between character sets too: terminfo draws boxes with them. */
+static bool passes_c0(unsigned c, bool typed_to)
 {
-    return c >= BEL && c <= '\r';
+    return c >= BEL && c <= (typed_to ? 0x0f : '\r');
 }
 
-/* ESC and one byte: save and restore the cursor, index, next line, set a tab, reverse index. */
-static bool passes_escape(unsigned c)
+/* ESC and one byte: save and restore the cursor, index, next line, set a tab, reverse index; of a program that is typed
+ * to, which keypad it wants. */
+static bool passes_escape(unsigned c, bool typed_to)
 {
-    return c && strchr("78DEHM", (int)c);
+    return c && strchr(typed_to ? "78DEHM=>" : "78DEHM", (int)c);
 }
 
 /* Character sets for text and for lines of boxes. */
@@ -72,15 +74,40 @@ static bool passes_mode(bool private, const char *text, size_t n)
                    : all_in_list(text, n, modes, ARRAY_LEN(modes));
 }
 
+/* Cursor keys, the mouse, the focus, what is pasted: it says how input looks, and all input is the program's. */
+static bool passes_input_mode(const char *text, size_t n)
+{
+    static const unsigned short modes[] = {1,    7,    12,   25,   47,   1000, 1002, 1003,
+                                           1004, 1006, 1047, 1048, 1049, 2004, 2026};
+    return all_in_list(text, n, modes, ARRAY_LEN(modes));
+}
+
+/* Where the cursor is, that the terminal is there, and of which kind: line editors ask, and the answer is digits. */
+static bool passes_question(char last, const char *text, size_t n)
+{
+    static const unsigned short status[] = {5, 6};
+    static const unsigned short kind[] = {0};
+    if (last == 'n')
+        return all_in_list(text, n, status, ARRAY_LEN(status));
+    if (n && text[0] == '>') {
+        text++;
+        n--;
+    }
+    return last == 'c' && (n == 0 || all_in_list(text, n, kind, ARRAY_LEN(kind)));
+}
+
 /* What stands behind CSI, its last byte included. */
-static bool passes_control(const char *text, size_t n)
+static bool passes_control(const char *text, size_t n, bool typed_to)
 {
     char last = text[n - 1];
     bool private = n > 1 && text[0] == '?';
     const char *numbers = text + private;
     size_t length = n - 1 - private;
     if (last == 'h' || last == 'l')
-        return passes_mode(private, numbers, length);
+        return passes_mode(private, numbers, length) ||
+               (typed_to && private && passes_input_mode(numbers, length));
+    if (last == 'n' || last == 'c')
+        return typed_to && !private && passes_question(last, numbers, length);
     if (last == 'q' && length && numbers[length - 1] == ' ') /* the cursor's shape */
         length--;
     else if (!strchr(private ? "JK" : "ABCDEFGHIJKLMPSTXZ@`abdefgmrsu", last))
@@ -132,7 +159,7 @@ static void take_behind_escape(struct terminal *t, unsigned c, struct buf *out)
     else if (c >= 0x20 && c < 0x30) {
         begin_terminal_state(t, DESIGNATE);
         hold_sequence_byte(t, c);
-    } else if (passes_escape(c)) {
+    } else if (passes_escape(c, t->typed_to)) {
         hold_sequence_byte(t, c);
         pass(t, "\x1b", out);
         begin_terminal_state(t, TEXT);
@@ -154,7 +181,7 @@ static void control(struct terminal *t, unsigned c, struct buf *out)
     hold_sequence_byte(t, c);
     if (c < 0x40)
         return;
-    if (t->n < TERMINAL_SEQUENCE_MAX && passes_control(t->sequence, t->n))
+    if (t->n < TERMINAL_SEQUENCE_MAX && passes_control(t->sequence, t->n, t->typed_to))
         pass(t, "\x1b[", out);
     begin_terminal_state(t, TEXT);
 }
@@ -178,8 +205,10 @@ static void take_ascii(struct terminal *t, unsigned c, struct buf *out)
     else if (c == ESC)
         begin_terminal_state(t, ESCAPE);
     else if (c < 0x20) {
-        if (passes_c0(c))
+        if (passes_c0(c, t->typed_to)) {
+            t->passed |= c > '\r';
             buf_add_char(out, (char)c);
+        }
     } else if (t->state == ESCAPE)
         take_behind_escape(t, c, out);
     else if (t->state == DESIGNATE)

@@ -5,7 +5,11 @@
  * the title or another state, or makes the terminal answer as if the user had typed, is left out: strings (OSC, DCS, APC, PM, SOS), reports, window operations,
  * printing, keyboard and mouse modes, resets. The rules are a list of what passes. The 8-bit forms count, as bytes
  * and as UTF-8, and characters of UTF-8 stay whole. Output is filtered in pieces of any size; nothing of a sequence is
- * written before all of it is known, so two streams on one terminal cannot complete each other's. */
+ * written before all of it is known, so two streams on one terminal cannot complete each other's.
+ *
+ * A program that is typed to, through a terminal of its own, may also say how input looks (cursor keys, mouse, focus,
+ * pasted text) and ask where the cursor is and which kind of terminal this is: what is typed and answered meanwhile
+ * is its own. base/screen_reset.h takes these modes back, too. */
 #ifndef SANDGATE_BASE_TERMINAL_H
 #define SANDGATE_BASE_TERMINAL_H
 
@@ -15,8 +19,9 @@
 
 #define TERMINAL_SEQUENCE_MAX 128
 
-/* Begins as all zeros. */
+/* Begins as all zeros, save `typed_to`. */
 struct terminal {
+    bool typed_to; /* input goes to the program alone, until it ends */
     uint8_t state;
     uint8_t utf8_n;      /* bytes held of a character */
     uint8_t utf8_length; /* that it has */

@@ -30,6 +30,7 @@
 #include "cell/program.h"
 #include "cell/rlimits.h"
 #include "cell/stub.h"
+#include "cell/tty.h"
 #include "cell/violations.h"
 #include "cell/watch.h"
 
@@ -46,6 +47,7 @@ struct init {
     struct order_vectors vectors;
     struct frame_fds fds;
     int status_fd;
+    int tty; /* the socket of its terminal; -1: it has none */
     int listener;
     int signals;
     int sockets; /* tells of memory that sockets hold */
@@ -98,8 +100,9 @@ static int place_descriptors(struct init *init, struct err *err)
         dup2(fds->fd[ORDER_STDERR], STDERR_FILENO) < 0)
         return cell_failed(err, "standard output");
     init->status_fd = TAKE_FD(fds->fd[ORDER_STATUS]);
+    init->tty = init->order.terminal ? TAKE_FD(fds->fd[ORDER_REST]) : -1;
     frame_fds_close(fds);
-    return 0;
+    return init->tty < 0 ? 0 : tty_open(init->tty, init->order.terminal_errors, err);
 }
 
 /* Waits for whoever has ended; the program's own end is kept. True: nobody is left. */
@@ -116,6 +119,10 @@ static bool reap(struct init *init, int flags)
             return true;
         if (pid != init->program)
             continue;
+        if (WIFSTOPPED(status)) {
+            tty_send(init->tty, TTY_STOPPED, -1);
+            continue;
+        }
         init->ended = true;
         init->ran.status = status;
         init->ran.user_ms = usage.ru_utime.tv_sec * 1000 + usage.ru_utime.tv_usec / 1000;
@@ -257,14 +264,18 @@ static void serve_command(struct init *init)
     bool watched = order_is_watched(&init->order);
     uint64_t next = clock_mono_ns() + WATCH_NS;
     while (!init->ended) {
-        struct pollfd fds[] = {
-            {SOCKET_FD, POLLIN, 0}, {init->signals, POLLIN, 0}, {init->listener, POLLIN, 0}};
+        struct pollfd fds[] = {{SOCKET_FD, POLLIN, 0},
+                               {init->signals, POLLIN, 0},
+                               {init->listener, POLLIN, 0},
+                               {init->tty, POLLIN, 0}};
         int n = poll(fds, ARRAY_LEN(fds), watched ? ms_until(next) : -1);
         if (n < 0 && errno != EINTR && errno != EAGAIN && errno != ENOMEM)
             _exit(1); /* as above: how the program would have ended is not known */
         struct signalfd_siginfo info;
         if (fds[1].revents && read(init->signals, &info, sizeof info) > 0)
-            reap(init, WNOHANG);
+            reap(init, init->tty < 0 ? WNOHANG : WNOHANG | WUNTRACED);
+        if (fds[3].revents && !tty_obey(init->tty, init->program))
+            fd_closep(&init->tty);
         if (fds[2].revents & POLLIN &&
             !violations_take(init->listener, &init->violations,
                              &(struct violations_judge){allows, names_stub, init}))
@@ -326,7 +337,8 @@ static int obey(struct init *init, const struct frame *frame)
         return give_up_command(init, RAN_FAILED, &init->why);
     if (order_read(frame, &init->order, &doc, &err) < 0)
         return give_up_command(init, RAN_FAILED, &err);
-    if (init->fds.n != ORDER_REST + (size_t)init->order.has_stdin ||
+    if ((init->order.terminal && init->order.has_stdin) ||
+        init->fds.n != ORDER_REST + (size_t)(init->order.has_stdin || init->order.terminal) ||
         order_vectors(&init->order, &init->vectors) < 0) {
         err_set(&err, ERR_INTERNAL, "an order whose parts do not fit together");
         return give_up_command(init, RAN_FAILED, &err);
@@ -431,6 +443,7 @@ static int run_first_process(const struct cell_spec *spec, struct guards *guards
                          .guards = guards,
                          .denied = denied,
                          .why = denied->why,
+                         .tty = -1,
                          .listener = -1,
                          .sockets = -1};
     int r = init.why.message[0] ? -1 : enter_groups(groups, &init.why);

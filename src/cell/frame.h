@@ -48,6 +48,8 @@ enum frame_type {
     FRAME_LAYERS, /* that command may write to git directories; head: {"tag":…}; body: packed, see op_layer_next */
     /* gate to launcher, before a FRAME_GROUP or FRAME_RUN */
     FRAME_DENIED, /* programs that commands must not start, from now on; body: cell/denied.h */
+    /* between a command's first process and the gate, on a socket of their own; the token: cell/tty.h */
+    FRAME_TERMINAL,
     FRAME_TYPE_END
 };
 

@@ -17,7 +17,8 @@
 static const struct arg order_fields[] = {
     FIELD(order, ARG_STRING, cwd, ARG_REQUIRED), FIELD(order, ARG_STRING, beneath, ARG_REQUIRED),
     FIELD(order, ARG_BOOL, as_named, 0),         FIELD(order, ARG_STRING, pinned, 0),
-    FIELD(order, ARG_BOOL, has_stdin, 0),        FIELD(order, ARG_INT, n_args, ARG_REQUIRED),
+    FIELD(order, ARG_BOOL, has_stdin, 0),        FIELD(order, ARG_BOOL, terminal, 0),
+    FIELD(order, ARG_BOOL, terminal_errors, 0),  FIELD(order, ARG_INT, n_args, ARG_REQUIRED),
     FIELD(order, ARG_INT, n_env, ARG_REQUIRED),  FIELD(order, ARG_BOOL, listed, 0),
     FIELD(order, ARG_BOOL, allow_all, 0),        FIELD(order, ARG_INT, n_allowed, 0),
     FIELD(order, ARG_INT, n_denied, 0),          FIELD(order, ARG_BOOL, only_leaves, 0),

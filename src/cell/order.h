@@ -14,7 +14,7 @@ enum order_fd {
     ORDER_STDOUT,
     ORDER_STDERR,
     ORDER_STATUS, /* takes the FRAME_RAN */
-    ORDER_REST,   /* standard input, if any */
+    ORDER_REST,   /* standard input, if any; or the socket of its terminal, see cell/tty.h */
 };
 
 /* 0 of a limit: there is none. */
@@ -24,6 +24,8 @@ struct order {
     bool as_named;      /* and there must be no links on the way to it */
     struct str pinned;  /* absolute: where it has to be then; p is NULL: anywhere beneath */
     bool has_stdin;
+    bool terminal;        /* its standard input and output are a terminal of its own */
+    bool terminal_errors; /* its standard error too */
     int64_t n_args;
     int64_t n_env;
     bool listed; /* the program has to pass the two lists */

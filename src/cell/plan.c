@@ -11,9 +11,10 @@ const char *const plan_system_paths[] = {"/usr", "/etc",       "/bin",   "/sbin"
                                          "/lib", "/lib32",     "/lib64", "/libx32",
                                          "/opt", "/nix/store", NULL};
 
-/* What programs expect of every machine. There is no /dev/tty: nobody sits there. */
-static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
-                                      "/dev/urandom"};
+/* What programs expect of every machine. /dev/tty is each process's own terminal: no command has the gate's, as it leads
+ * a session of its own or is in its first process's. */
+static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+                                      "/dev/random", "/dev/urandom", "/dev/tty"};
 static const char *const links[][2] = {
     {"/proc/self/fd", "dev/fd"},
     {"/proc/self/fd/0", "dev/stdin"},

@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "cell/leaves.h"
+#include "cell/tty.h"
 #include "policy/command_rules.h"
 
 #define NAME_SHOWN 120
@@ -144,8 +145,11 @@ static int spawn_program(const char *path, const struct order *order, const stru
     pid_t pid = vfork();
     if (pid == 0) {
         signal(SIGXFSZ, SIG_DFL);
+        if (order->terminal)
+            tty_take_foreground();
+        else
+            setsid();
         sigprocmask(SIG_SETMASK, &none, NULL);
-        setsid();
         if (lower_hard_limit(order) == 0 && (!order->only_leaves || leaves_enter() == 0))
             execve(path, v->args, v->env);
         error = errno;

@@ -59,6 +59,16 @@ struct call_pin {
     char *folder;  /* of a command: the absolute path in the cell */
 };
 
+/* A terminal of its own for a command, and whoever it is shown by. */
+struct call_terminal {
+    bool errors;      /* standard error goes there too */
+    const char *name; /* of the kind of terminal, for TERM */
+    int fd;           /* its other end; -1: not open */
+    int socket;       /* to the command's first process, see session/command_terminal.h; -1: none */
+    void (*opened)(struct call *call);  /* the program begins once this returns */
+    void (*stopped)(struct call *call); /* the program is; it goes on when it is told to */
+};
+
 struct call {
     struct call *next; /* in whichever list of the pipeline it is */
     struct call *prev;
@@ -138,6 +148,7 @@ struct call {
     struct command *command; /* of a tool that runs programs */
     bool pass_on;            /* its output is only handed to `output`, and it may take its time */
     int input_fd;            /* its standard input; borrowed; -1: what `command` says */
+    struct call_terminal *terminal; /* in place of that and of pipes; borrowed; NULL: none */
 
     bool failed;
     struct err err;

@@ -18,6 +18,7 @@
 #include "front/notice.h"
 #include "front/prompt.h"
 #include "front/run_review.h"
+#include "front/run_terminal.h"
 
 #define OPTIONS (OPTIONS_FOLDER | OPTIONS_COMMAND)
 /* As shells and env(1) have it. */
@@ -32,6 +33,9 @@ struct run {
     struct gate gate;
     struct call *call; /* NULL: it is answered */
     struct interrupt interrupt;
+    struct run_terminal terminal;
+    bool typed_to; /* the command has a terminal of its own */
+    int input;     /* a person's terminal that it can only read; -1: standard input as it is */
     int status;
     bool cut;  /* its output cannot be passed on */
     bool lost; /* for another reason than that nobody reads it */
@@ -47,8 +51,10 @@ static void choose_filters(struct run *run, bool raw)
 {
     run->streams[STREAM_STDOUT].filtered = !raw && isatty(STDOUT_FILENO);
     run->streams[STREAM_STDERR].filtered = !raw && isatty(STDERR_FILENO);
-    for (size_t i = 0; i < STREAMS; i++)
+    for (size_t i = 0; i < STREAMS; i++) {
         run->streams[i].out = BUF_INIT(FILTERED_MAX);
+        run->streams[i].terminal.typed_to = run->typed_to;
+    }
 }
 
 static struct str filtered(struct run *run, enum stream stream, struct str bytes)
@@ -208,7 +214,10 @@ static void finish_run_call(struct call *call)
 {
     struct run *run = call->front;
     const struct command *command = call->command;
-    reset_terminals(run);
+    if (run->typed_to)
+        run_terminal_end(&run->terminal);
+    else
+        reset_terminals(run);
     if (call->failed) {
         if (call->err.code != ERR_CANCELLED)
             log_error("%s", call->err.message);
@@ -263,13 +272,42 @@ static bool is_folder_descriptor(int fd)
     return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* A command that is given a terminal could draw on it past the filter, and set its modes: it can only read from it. */
+static void choose_input(struct run *run)
+{
+    run->input = -1;
+    if (run->typed_to || !isatty(STDIN_FILENO))
+        return;
+    /* The first where it is this process's own: inside, that name leads to no other terminal. */
+    run->input = open(tcgetpgrp(STDIN_FILENO) >= 0 ? "/dev/tty" : "/proc/self/fd/0",
+                      O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    if (run->input < 0)
+        run->input = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* Its input, and what it is shown on. */
+static void connect_command(struct run *run)
+{
+    if (run->typed_to) {
+        run->call->terminal = &run->terminal.link;
+        run_terminal_start(&run->terminal, &run->gate.loop, &run->call,
+                           &run->streams[STREAM_STDOUT].terminal.passed);
+    } else {
+        run->call->input_fd = run->input >= 0 ? run->input : STDIN_FILENO;
+    }
+}
+
 static int run_command(const struct options *o, const struct gate_options *go)
 {
     struct err err;
     struct run run = {.status = EXIT_CANNOT_RUN};
+    run.typed_to = run_terminal_open(&run.terminal);
+    choose_input(&run);
     choose_filters(&run, o->raw);
-    if (gate_open(&run.gate, go, &err) < 0)
+    if (gate_open(&run.gate, go, &err) < 0) {
+        run_terminal_stop(&run.terminal);
         return front_usage_error(&err);
+    }
     interrupt_start(&run.interrupt, &run.gate.loop, &run.call);
     struct prompt *prompt = prompt_start(&run.gate);
     struct notice notice;
@@ -280,7 +318,7 @@ static int run_command(const struct options *o, const struct gate_options *go)
     run.call->answer = finish_run_call;
     run.call->output = print_run_output;
     run.call->pass_on = true;
-    run.call->input_fd = STDIN_FILENO;
+    connect_command(&run);
     if (make_run_arguments(o, run.call, &run.call->err) < 0)
         run.call->failed = true;
     pipeline_submit(&run.gate.pipeline, run.call);
@@ -289,7 +327,9 @@ static int run_command(const struct options *o, const struct gate_options *go)
     notice_stop(&notice);
     prompt_stop(prompt);
     interrupt_stop(&run.interrupt);
+    run_terminal_stop(&run.terminal);
     gate_close(&run.gate);
+    fd_closep(&run.input);
     for (size_t i = 0; i < STREAMS; i++)
         buf_done(&run.streams[i].out);
     return run.status;
@@ -303,9 +343,10 @@ static int help_run(void)
         "usage: sandgate run [options] -- COMMAND [ARGUMENT…]\n\n"
         "Runs a command in a sandbox: it can change the workspace, sees the system's programs, "
         "and reaches\nno network. Its output and exit status are passed on; 126 and 127 say that "
-        "it could not be run or\nwas not found. On a terminal, what it prints can draw and "
-        "colour; sequences that set the\nclipboard or the title, or make the terminal answer, "
-        "are left out.\n\n");
+        "it could not be run or\nwas not found. Where standard input and output are a terminal, it "
+        "has one of its own: shells and\neditors work, Ctrl-C and Ctrl-Z go to it. What it prints "
+        "can draw and colour; sequences that set\nthe clipboard, the title or the like are left "
+        "out (--raw lets them pass).\n\n");
     options_help(OPTIONS, &out);
     return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }

@@ -172,7 +172,7 @@ static int64_t put_environment(const struct call *call, struct buf *out)
     put_variable(&env, "LOGNAME", PLAN_USER);
     put_variable(&env, "SHELL", "/bin/bash");
     put_variable(&env, "TMPDIR", "/tmp");
-    put_variable(&env, "TERM", "dumb");
+    put_variable(&env, "TERM", call->terminal ? call->terminal->name : "dumb");
     put_variable(&env, "SANDGATE", call_tier(call));
     if (only_reads_git(&call->verdict))
         put_git_settings(&env);
@@ -267,6 +267,8 @@ int command_order(const struct call *call, const struct limits *groups, struct b
                           .as_named = call->verdict.as_named,
                           .pinned = pinned_folder(call),
                           .has_stdin = command->input.p || call->input_fd >= 0,
+                          .terminal = call->terminal != NULL,
+                          .terminal_errors = call->terminal && call->terminal->errors,
                           .n_args = command->n_args,
                           .listed = command->listed};
     buf_add(strings, command->args.data, command->args.len);

@@ -20,6 +20,7 @@
 #include "session/command_not_run.h"
 #include "session/command_order.h"
 #include "session/command_pipes.h"
+#include "session/command_terminal.h"
 #include "session/git_turn.h"
 
 #define READ_BYTES (64u << 10)
@@ -38,12 +39,13 @@ struct running {
     uv_poll_t polls[HANDLES];
     int fds[HANDLES];
     unsigned open_handles;
-    struct buf account;        /* as much of it as has come */
-    struct limit_group *group; /* NULL: there are none to be had */
-    struct spill *spill;       /* NULL: nobody could read it */
-    bool stopped;              /* somebody asked for its end */
-    unsigned kills;            /* FRAME_KILLs that it was sent */
-    bool begun;                /* what it gives back may be enough for another */
+    struct command_terminal *terminal; /* NULL: it has none */
+    struct buf account;                /* as much of it as has come */
+    struct limit_group *group;         /* NULL: there are none to be had */
+    struct spill *spill;               /* NULL: nobody could read it */
+    bool stopped;                      /* somebody asked for its end */
+    unsigned kills;                    /* FRAME_KILLs that it was sent */
+    bool begun;                        /* what it gives back may be enough for another */
 };
 
 struct commands {
@@ -145,6 +147,7 @@ static void release_running(struct running *r, struct command *command)
 {
     if (r->owner && r->owner->groups.limits)
         limits_leave(r->owner->groups.limits, TAKE_PTR(r->group));
+    command_terminal_free(TAKE_PTR(r->terminal));
     command_fit_output(command);
     if (!r->spill)
         return;
@@ -203,6 +206,7 @@ static void drain_pipes(struct running *r)
         for (unsigned k = 0; k < PIPE_BYTES_MAX / READ_BYTES && read_stream(r, i); k++)
             continue;
     }
+    command_terminal_drain(r->terminal);
 }
 
 static const struct err cancelled = {.code = ERR_CANCELLED};
@@ -448,6 +452,7 @@ static int begin_running(struct running *r, struct cell *cell, struct err *err)
     FRAME_FDS_AT_END struct frame_fds away = {0};
     _Static_assert(HANDLES == COMMAND_PIPES, "as many pipes as handles");
     if (command_pipes(r->call, !commands_hold_any(c), r->fds, &away, err) < 0 ||
+        command_terminal_new(c->loop, r->call, &away, &r->terminal, err) < 0 ||
         watch_pipes(r, err) < 0 || command_denied_tell(&c->denied, cell, r->call, err) < 0 ||
         command_groups_prepare(&c->groups, cell, &want, err) < 0)
         return -1;

@@ -255,7 +255,7 @@ def terminal(form):
     os.write(master, b"\x03")
     _, status = os.waitpid(pid, 0)
     os.close(master)
-    check(os.waitstatus_to_exitcode(status) == OF_SIGNAL + signal.SIGTERM, status)
+    check(os.waitstatus_to_exitcode(status) == OF_SIGNAL + signal.SIGINT, status)
     ran.check_gone(mark)
 
 

@@ -281,7 +281,7 @@ const struct attempt file_attempts[] = {
      .run = list_more,
      .args = {TEXT("/dev"),
               TEXT(". .. fd full null ptmx pts random shm stderr stdin stdout urandom "
-                   "zero")}},
+                   "tty zero")}},
     {.name = "loose-mounts", .run = loose_mounts, .bare = true},
     {.name = "move-workspace", .run = move_workspace},
     {.name = "link-in", .run = link_in},

@@ -150,8 +150,9 @@ static void a_cell_for_commands(void **state)
            "clone #5 /dev/full\n"
            "clone #6 /dev/random\n"
            "clone #7 /dev/urandom\n"
-           "clone #8 /home/u/.rustup ro\n"
-           "proc #9\n"
+           "clone #8 /dev/tty\n"
+           "clone #9 /home/u/.rustup ro\n"
+           "proc #10\n"
            "tmpfs -> /tmp\n"
            "mkdir -> usr\n"
            "mkdir -> etc\n"
@@ -167,6 +168,7 @@ static void a_cell_for_commands(void **state)
            "file -> dev/full\n"
            "file -> dev/random\n"
            "file -> dev/urandom\n"
+           "file -> dev/tty\n"
            "symlink /proc/self/fd -> dev/fd\n"
            "symlink /proc/self/fd/0 -> dev/stdin\n"
            "symlink /proc/self/fd/1 -> dev/stdout\n"
@@ -194,9 +196,10 @@ static void a_cell_for_commands(void **state)
            "attach #5 -> dev/full\n"
            "attach #6 -> dev/random\n"
            "attach #7 -> dev/urandom\n"
+           "attach #8 -> dev/tty\n"
            "scratch -> home/agent\n"
-           "attach #8 -> home/u/.rustup\n"
-           "attach #9 -> proc\n"
+           "attach #9 -> home/u/.rustup\n"
+           "attach #10 -> proc\n"
            "cover /var/passwd -> /etc/passwd\n"
            "cover /var/group -> /etc/group\n");
 }
@@ -230,13 +233,13 @@ static void folders_in_a_machines_places(void **state)
         spec.roots[1] = root(covered[i], covered[i], true, NULL);
         spec.shown[0] = mem_dup("/home/u/tools");
         plan_text(&spec, places, ARRAY_LEN(places), &text);
-        FREE_AT_END char *kept = mem_format("seal\nworker\nkeep #11 %s\nattach #2 -> usr\n",
+        FREE_AT_END char *kept = mem_format("seal\nworker\nkeep #12 %s\nattach #2 -> usr\n",
                                             covered[i] + 1);
         bool in_home = strncmp(covered[i], PLAN_HOME, strlen(PLAN_HOME)) == 0;
         FREE_AT_END char *made = mem_format("scratch -> home/agent\n%s%s%s",
                                             in_home ? "mkdir -> " : "",
                                             in_home ? covered[i] + 1 : "", in_home ? "\n" : "");
-        FREE_AT_END char *put = mem_format("attach #10 -> proc\nattach #11 -> %s\ncover",
+        FREE_AT_END char *put = mem_format("attach #11 -> proc\nattach #12 -> %s\ncover",
                                            covered[i] + 1);
         holds(&text, kept);
         holds(&text, made);
@@ -274,13 +277,13 @@ static void folders_for_file_tools_alone(void **state)
     spec.roots[0].commands = spec.roots[1].commands = false;
     plan_text(&spec, places, ARRAY_LEN(places), &text);
     holds(&text, "worker\n"
-                 "keep #10 home/u/w\n"
+                 "keep #11 home/u/w\n"
                  "leave -> etc\n"
                  "leave -> home\n"
                  "attach #3 -> etc\n");
     holds(&text, "scratch -> home/agent\n"
-                 "attach #9 -> proc\n"
-                 "attach #10 -> home/u/w\n"
+                 "attach #10 -> proc\n"
+                 "attach #11 -> home/u/w\n"
                  "cover /var/passwd -> /etc/passwd\n");
 }
 
@@ -296,7 +299,7 @@ static void a_folder_behind_a_link(void **state)
     holds(&text, "mkdir -> usr/lib/x/y\n"
                  "attach #0 -> usr/lib/x/y\n"
                  "pin -> usr/lib/x/y/kept ro\n");
-    holds(&text, "keep #8 usr/lib/x/y\n");
+    holds(&text, "keep #9 usr/lib/x/y\n");
 }
 
 /* A folder for commands alone that lies in one of the cell's: the cell's is what is seen. */

@@ -109,6 +109,31 @@ static void all_else_is_left_out(void **state)
         check_each_split(cases[i].text, cases[i].expected);
 }
 
+static void a_program_that_is_typed_to_says_how_input_looks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *expected;
+    } cases[] = {
+        {"\x1b[?1h\x1b=\x1b[?1000h\x1b[?1002;1006h\x1b[?1004h\x1b[?2004h\x1b>\x0e\x0f",
+         "\x1b[?1h\x1b=\x1b[?1000h\x1b[?1002;1006h\x1b[?1004h\x1b[?2004h\x1b>\x0e\x0f"},
+        {"\x1b[6n\x1b[5n\x1b[c\x1b[0c\x1b[>c\x1b[>0c",
+         "\x1b[6n\x1b[5n\x1b[c\x1b[0c\x1b[>c\x1b[>0c"},
+        {"a\x1b[?6n\x1b[n\x1b[7n\x1b[6;6;1n\x1b[=c\x1b[1c\x1b[?1c\x1b[>1cz", "az"},
+        {"a\x1b[?1000$p\x1b[?1005h\x1b[?3h\x1b[>4;2m\x1b[?2004;2h\x1b]52;c;x\x07\x05\x1b[21t\x1b"
+         "cz",
+         "az"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct terminal terminal = {.typed_to = true};
+        BUF_AT_END struct buf out = BUF_INIT(1 << 16);
+        terminal_filter(&terminal, (struct str){cases[i].text, strlen(cases[i].text)}, &out);
+        assert_string_equal(buf_text(&out), cases[i].expected);
+        assert_true(terminal.passed == (cases[i].expected[0] != 'a'));
+    }
+}
+
 static void long_sequences_are_left_out(void **state)
 {
     (void)state;
@@ -160,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(drawing_passes),
         cmocka_unit_test(all_else_is_left_out),
+        cmocka_unit_test(a_program_that_is_typed_to_says_how_input_looks),
         cmocka_unit_test(long_sequences_are_left_out),
         cmocka_unit_test(any_bytes),
     };
