@@ -36,6 +36,7 @@ static const struct subcommand commands[] = {
     {"doctor", front_doctor, "what the sandbox enforces on this machine, and what is missing"},
     {"policy", front_policy, "show what the rules say of a call"},
     {"config", front_config, "check, show and explain the configuration"},
+    {"setup", front_setup, "connect an agent: its configuration for `sandgate mcp`"},
     {"help", help_command, "explain a command, or list them all"},
 };
 

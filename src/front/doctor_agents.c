@@ -24,6 +24,7 @@ const struct agent_row agent_rows[] = {
       "+/opencode/opencode.jsonc"}},
     {"copilot", {"~/.copilot/mcp-config.json"}},
     {"qwen", {"./.qwen/settings.json", "~/.qwen/settings.json"}},
+    {"cursor", {"./.cursor/mcp.json", "~/.cursor/mcp.json"}},
     {"cline", {"~/.cline/data/settings/cline_mcp_settings.json"}},
 };
 const size_t agent_row_count = ARRAY_LEN(agent_rows);

@@ -29,6 +29,7 @@ int front_stats(int argc, char *const *argv);
 int front_doctor(int argc, char *const *argv);
 int front_policy(int argc, char *const *argv);
 int front_config(int argc, char *const *argv);
+int front_setup(int argc, char *const *argv);
 
 /* Turns the options into what a gate needs; `state_path` (free it) is where a run's @state is. */
 int front_gate_options(const struct options *o, struct gate_options *ret, char **state_path,

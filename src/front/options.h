@@ -26,6 +26,7 @@ enum option_set {
     OPTIONS_NAMES = 1 << 18,   /* --names */
     OPTIONS_FILE = 1 << 19,    /* --config alone */
     OPTIONS_MCP = 1 << 20,     /* --structured --tools --read-only */
+    OPTIONS_SETUP = 1 << 22,   /* --write */
     OPTIONS_SESSION = 1 << 21, /* what is made or done to a session: --overlay --config */
 };
 
@@ -71,6 +72,7 @@ struct options {
     bool git;
     bool review;
     const char *anchors;
+    bool write;
     bool overlay;
     bool stat;
     char *const *rest; /* OPTIONS_REST */
