@@ -87,7 +87,7 @@ static int spawn_cell(struct cell_process *ret)
     if (r == 0)
         r = make_pair(SOCK_SEQPACKET, work);
     if (r == 0)
-        r = make_pair(SOCK_DGRAM, help);
+        r = make_pair(SOCK_SEQPACKET, help);
     *ret = (struct cell_process){.control = control[0], .work = work[0], .help = help[0]};
     if (r == 0)
         r = -start_cell_process(control[1], work[1], help, &ret->pid);

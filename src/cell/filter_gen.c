@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +51,6 @@ static const char *const allowed[] = {
     "copy_file_range",
     "flock",
     "fgetxattr",
-    /* a copy in quarantine has the times of what was moved there */
-    "utimensat",
     /* hearing of changes in folders; a folder is named to it by going there */
     "inotify_init1",
     "inotify_add_watch",
@@ -79,9 +78,19 @@ static const char *const allowed[] = {
     "rt_sigreturn",
     "rt_sigprocmask",
     "rt_sigaction",
-    "tgkill",
     "restart_syscall",
 };
+
+/* Where namespaces keep others' files and processes away. Landlock covers neither modes and times of files outside nor,
+ * below ABI 6, signals. */
+static const char *const allowed_in_namespaces[] = {
+    /* a copy in quarantine has the times of what was moved there */
+    "utimensat",
+    "tgkill",
+};
+
+/* The C library asks for them, and gets along without. */
+static const char *const absent_without[] = {"utimensat", "tgkill", "fchmodat", "fchmodat2"};
 
 /* Asked for by the C library, which lives well without an answer. */
 static const char *const absent[] = {"clone3", "sysinfo", "prlimit64", "sched_getaffinity",
@@ -113,13 +122,14 @@ struct condition {
     unsigned arg;
     scmp_datum_t mask;
     scmp_datum_t value;
+    bool in_namespaces; /* only there */
 };
 
 #define INT_BITS UINT32_MAX
 #define THREAD (CLONE_THREAD | CLONE_VM | CLONE_SIGHAND)
 #define WHEN(call, arg, mask, value)                                                               \
     {                                                                                              \
-        SCMP_SYS(call), #call, arg, mask, value                                                    \
+        SCMP_SYS(call), #call, arg, mask, value, false                                             \
     }
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
@@ -137,9 +147,9 @@ static const struct condition conditions[] = {
      * first write, unless the file is written through shared memory. */
     WHEN(fchmod, 1, S_ISUID | S_ISGID, 0),
     /* A folder that is to be emptied may be closed to its owner. */
-    WHEN(fchmodat, 2, S_ISUID | S_ISGID, 0),
+    {SCMP_SYS(fchmodat), "fchmodat", 2, S_ISUID | S_ISGID, 0, true},
     /* Libraries may be older than the call; its number is the same for all machines. */
-    {452, "fchmodat2", 2, S_ISUID | S_ISGID, 0},
+    {452, "fchmodat2", 2, S_ISUID | S_ISGID, 0, true},
     /* What memory allocators and thread stacks ask for. MADV_REMOVE would punch holes into the memory that is
      * shared with the gate. */
     WHEN(madvise, 2, INT_BITS, MADV_NORMAL),
@@ -162,10 +172,12 @@ static const struct condition conditions[] = {
     WHEN(fcntl, 1, INT_BITS, F_GETFL),
 };
 
-static void add_conditional(scmp_filter_ctx ctx)
+static void add_conditional(scmp_filter_ctx ctx, bool in_namespaces)
 {
     for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
         const struct condition *c = &conditions[i];
+        if (c->in_namespaces && !in_namespaces)
+            continue;
         check_added(
             seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->nr, 1,
                              SCMP_CMP(c->arg, SCMP_CMP_MASKED_EQ, c->mask, c->value & c->mask)),
@@ -178,7 +190,15 @@ static void add_conditional(scmp_filter_ctx ctx)
                 "mmap");
 }
 
-static void filter_worker_compile(struct program *program)
+static void add_calls(scmp_filter_ctx ctx, uint32_t action, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        add_seccomp_call(ctx, action, names[i]);
+}
+
+#define NAMES(list) list, sizeof(list) / sizeof *(list)
+
+static void filter_worker_compile(struct program *program, bool in_namespaces)
 {
     scmp_filter_ctx ctx = seccomp_init(DEFAULT_ACTION);
     if (!ctx)
@@ -186,15 +206,16 @@ static void filter_worker_compile(struct program *program)
     seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* binary tree */
     /* Calls of the machine's other interfaces (32-bit, x32) as well; otherwise only the thread ends. */
     seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, DEFAULT_ACTION);
-    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
-        add_seccomp_call(ctx, SCMP_ACT_ALLOW, allowed[i]);
-    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
-        add_seccomp_call(ctx, SCMP_ACT_ERRNO(ENOSYS), absent[i]);
+    add_calls(ctx, SCMP_ACT_ALLOW, NAMES(allowed));
+    add_calls(ctx, SCMP_ACT_ERRNO(ENOSYS), NAMES(absent));
+    if (in_namespaces)
+        add_calls(ctx, SCMP_ACT_ALLOW, NAMES(allowed_in_namespaces));
+    else
+        add_calls(ctx, SCMP_ACT_ERRNO(EPERM), NAMES(absent_without));
 #ifdef SANDGATE_SANITIZED
-    for (size_t i = 0; i < sizeof sanitizer_calls / sizeof *sanitizer_calls; i++)
-        add_seccomp_call(ctx, SCMP_ACT_ALLOW, sanitizer_calls[i]);
+    add_calls(ctx, SCMP_ACT_ALLOW, NAMES(sanitizer_calls));
 #endif
-    add_conditional(ctx);
+    add_conditional(ctx, in_namespaces);
     int fd = memfd_create("filter", MFD_CLOEXEC);
     if (fd < 0 || seccomp_export_bpf(ctx, fd) < 0)
         exit(1);
@@ -222,15 +243,18 @@ int main(int argc, char **argv)
     static struct program program;
     const char *what = argc == 2 ? argv[1] : "";
     if (strcmp(what, "worker") == 0) {
-        filter_worker_compile(&program);
+        filter_worker_compile(&program, true);
         print_filter("filter_worker", &program);
+    } else if (strcmp(what, "lone_worker") == 0) {
+        filter_worker_compile(&program, false);
+        print_filter("filter_lone_worker", &program);
     } else if (strcmp(what, "command") == 0) {
         filter_command_compile(&program);
         print_filter("filter_command", &program);
     } else if (strcmp(what, "reported") == 0) {
         filter_command_print_reported();
     } else {
-        fprintf(stderr, "usage: filter_gen worker|command|reported\n");
+        fprintf(stderr, "usage: filter_gen worker|lone_worker|command|reported\n");
         return 2;
     }
     return 0;

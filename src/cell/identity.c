@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -200,6 +202,40 @@ int identity_become(const struct cell_spec *spec, struct err *err)
 {
     if (setresgid(spec->gid, spec->gid, spec->gid) < 0 ||
         setresuid(spec->uid, spec->uid, spec->uid) < 0)
+        return cell_failed(err, "becoming the cell's user");
+    return close_to_others(err);
+}
+
+static int set_capabilities(bool all)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct sets[2] = {0};
+    if (all && syscall(SYS_capget, &head, sets) < 0)
+        return -1;
+    for (size_t i = 0; i < ARRAY_LEN(sets); i++)
+        sets[i].effective = sets[i].permitted;
+    return (int)syscall(SYS_capset, &head, sets);
+}
+
+/* The uid decides over signals and what others may do to this process; the one for files only over these. */
+static int leave_root(const struct cell_spec *spec)
+{
+    const struct cell_root *first = &spec->roots[0];
+    if (setgroups(0, NULL) < 0 || prctl(PR_SET_KEEPCAPS, 1) < 0 ||
+        setresgid(spec->gid, spec->gid, spec->gid) < 0 ||
+        setresuid(spec->uid, spec->uid, spec->uid) < 0 || set_capabilities(true) < 0)
+        return -1;
+    setfsgid(first->gid);
+    setfsuid(first->uid);
+    errno = EPERM;
+    /* They tell what was set before, and nothing else. */
+    bool set = (gid_t)setfsgid((gid_t)-1) == first->gid && (uid_t)setfsuid((uid_t)-1) == first->uid;
+    return set ? set_capabilities(false) : -1;
+}
+
+int identity_drop(const struct cell_spec *spec, struct err *err)
+{
+    if (geteuid() == 0 && leave_root(spec) < 0)
         return cell_failed(err, "becoming the cell's user");
     return close_to_others(err);
 }

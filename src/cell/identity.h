@@ -29,6 +29,10 @@ int identity_map(const struct cell_spec *spec, pid_t launcher, struct err *err);
 /* The child's part, after that: becomes the cell's user for good, with all capabilities in its namespace. */
 int identity_become(const struct cell_spec *spec, struct err *err);
 
+/* Without namespaces: becomes the cell's user for good, without capabilities. Files of a folder that is root's are opened as
+ * their owner all the same; that ends with the next program, and Landlock says which files there are. */
+int identity_drop(const struct cell_spec *spec, struct err *err);
+
 /* The parent has done its part. */
 void identity_done(void);
 

@@ -34,11 +34,14 @@
 /* What a worker takes to receive its first call. */
 #define WORKER_ROOM (FRAME_BYTES_MAX + FRAME_BODY_MAX + ((size_t)64 << 10))
 
-static int open_roots(const struct cell_spec *spec, int roots[ROOTS_MAX],
+/* Without mounts they were opened before, and `trees` has them. */
+static int open_roots(const struct cell_spec *spec, const struct trees *trees, int roots[ROOTS_MAX],
                       struct landlock_rule rules[ROOTS_MAX], struct err *err)
 {
     for (size_t i = 0; i < spec->n_roots; i++) {
-        roots[i] = open(spec->roots[i].inside, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        roots[i] = spec->tier == TIER_FULL
+                       ? open(spec->roots[i].inside, O_PATH | O_DIRECTORY | O_CLOEXEC)
+                       : trees->root[i];
         if (roots[i] < 0)
             return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE),
                            "opening %s in the cell: %s", spec->roots[i].inside, strerror(errno));
@@ -69,21 +72,29 @@ static int check_worker_room(struct err *err)
                           "the worker has no memory (RLIMIT_AS, `ulimit -v`); try again");
 }
 
-static int run_worker(const struct cell_spec *spec, int shelf_fd, worker_fn worker)
+static int lock_worker(const struct cell_spec *spec, const struct landlock_rule *rules,
+                       struct err *err)
 {
+    if (spec->tier == TIER_FULL)
+        return lock_as(ROLE_WORKER, rules, spec->n_roots, NULL, err);
+    return lock_as(ROLE_LONE_WORKER, rules, spec->n_roots, NULL, err);
+}
+
+static int run_worker(const struct start *start, worker_fn worker)
+{
+    const struct cell_spec *spec = &start->spec;
     struct err err;
     struct shelf shelf = {0};
     int roots[ROOTS_MAX];
     struct landlock_rule rules[ROOTS_MAX];
     sanitized_enter_cell();
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     reserve_make(WORKER_RESERVE);
-    if (map_shelf(shelf_fd, &shelf, &err) < 0 || check_worker_room(&err) < 0 ||
-        open_roots(spec, roots, rules, &err) < 0 ||
-        lock_as(ROLE_WORKER, rules, spec->n_roots, NULL, &err) < 0)
+    if (map_shelf(start->shelf_fd, &shelf, &err) < 0 || check_worker_room(&err) < 0 ||
+        open_roots(spec, &start->trees, roots, rules, &err) < 0 ||
+        lock_worker(spec, rules, &err) < 0)
         return report_failure(&err);
     if (report_send(FRAME_READY, 0, NULL, false) < 0)
         return 1;
@@ -163,9 +174,11 @@ static int prepare_for_commands(struct mounting *mounting, struct err *err)
     return loopback_raise(err);
 }
 
-static pid_t start_worker(const struct cell_spec *spec, int shelf_fd, struct mounting *mounting,
-                          worker_fn worker, int *ret_signals, struct err *err)
+/* `mounting`: NULL where there is none. */
+static pid_t start_worker(const struct start *start, struct mounting *mounting, worker_fn worker,
+                          int *ret_signals, struct err *err)
 {
+    pid_t launcher = getpid();
     sigset_t child;
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
@@ -174,8 +187,11 @@ static pid_t start_worker(const struct cell_spec *spec, int shelf_fd, struct mou
     pid_t pid = *ret_signals < 0 ? -1 : fork();
     if (pid == 0) {
         close(*ret_signals);
-        mounting_done(mounting);
-        _exit(run_worker(spec, shelf_fd, worker));
+        if (mounting)
+            mounting_done(mounting);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        /* A launcher that died before that sends no signal any more. */
+        _exit(getppid() == launcher ? run_worker(start, worker) : 1);
     }
     if (pid < 0)
         cell_failed(err, "starting the worker");
@@ -194,6 +210,15 @@ static int make_plan(const struct cell_spec *spec, struct plan *ret, struct err 
                        "no folder to build the sandbox on (/tmp, /run)");
     plan_make(spec, places, n_places, staging, ret);
     return 0;
+}
+
+/* What only the worker needs. */
+static void close_for_worker(struct start *start)
+{
+    fd_closep(&start->shelf_fd);
+    close(CELL_WORK_FD);
+    close(CELL_HELP_FD);
+    close(CELL_HELP_SEND_FD);
 }
 
 static int launch(int go, worker_fn worker)
@@ -220,11 +245,8 @@ static int launch(int go, worker_fn worker)
         return report_failure(&err);
     umask(spec->umask);
     int signals;
-    pid_t pid = start_worker(spec, start.shelf_fd, &mounting, worker, &signals, &err);
-    fd_closep(&start.shelf_fd);
-    close(CELL_WORK_FD);
-    close(CELL_HELP_FD);
-    close(CELL_HELP_SEND_FD);
+    pid_t pid = start_worker(&start, &mounting, worker, &signals, &err);
+    close_for_worker(&start);
     if (pid < 0 || (spec->commands && prepare_for_commands(&mounting, &err) < 0))
         return report_failure(&err);
     mounting_done(&mounting);
@@ -237,13 +259,55 @@ static int launch(int go, worker_fn worker)
     return watch_launched_cell(&watched);
 }
 
+/* --- without namespaces */
+
+/* Opened as whoever the gate is, which may be allowed to go where the cell's user is not. */
+static int open_folders(const struct cell_spec *spec, struct trees *ret, struct err *err)
+{
+    trees_init(ret);
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        ret->root[i] = open(spec->roots[i].host, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (ret->root[i] < 0)
+            return cell_failed_at(err, "opening", spec->roots[i].host);
+        if (mounts_check_identity(ret->root[i], &spec->roots[i], err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* This process itself is the launcher then; it was started as the gate's child. Its locked worker is all there is in the
+ * cell. */
+static int launch_lone(struct start *start, worker_fn worker)
+{
+    struct err err;
+    struct watched watched = {
+        .runner = {.spec = &start->spec, .listening = -1, .listening_in = -1}};
+    /* No command is started: what the gate prepares for some is not looked at. */
+    start->spec.commands = false;
+    if (open_folders(&start->spec, &start->trees, &err) < 0)
+        return report_failure(&err);
+    lock_bounds_if_allowed();
+    if (identity_drop(&start->spec, &err) < 0)
+        return report_failure(&err);
+    /* Changing uids cleared it. The gate's end is heard of on the control socket as well. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_NAME, "sandgate-cell");
+    umask(start->spec.umask);
+    watched.worker = start_worker(start, NULL, worker, &watched.signals, &err);
+    close_for_worker(start);
+    for (size_t i = 0; i < start->spec.n_roots; i++)
+        fd_closep(&start->trees.root[i]);
+    return watched.worker < 0 ? report_failure(&err) : watch_launched_cell(&watched);
+}
+
 int launcher_main(worker_fn worker)
 {
+    static struct start start;
     struct err err;
     struct err later;
     struct str text = {0};
-    struct start start = {.shelf_fd = -1};
     int go = -1;
+    start.shelf_fd = -1;
     if (close_range(CELL_LAST_FD + 1, ~0U, 0) < 0)
         return 1;
     sanitized_enter_cell();
@@ -257,6 +321,10 @@ int launcher_main(worker_fn worker)
     /* A gate that has asked for nothing hears of no failure. */
     if (handover_receive(CELL_CONTROL_FD, &text, &start, &later) < 0)
         return report_failure(&later);
+    if (start.spec.tier != TIER_FULL) {
+        fd_closep(&go); /* a launcher that waits in its namespaces ends */
+        return launch_lone(&start, worker);
+    }
     if (made < 0)
         return report_failure(&err);
     if (identity_take_trees(&start.spec, &start.trees, &err) < 0 ||

@@ -9,8 +9,8 @@
 #define CELL_ARGV0 "sandgate-cell"
 #define CELL_CONTROL_FD 3
 #define CELL_WORK_FD 4
-/* A pair of datagram sockets: each message wakes one more of the worker's threads. Not an eventfd, nor
- * anything whose write the worker could make block: the gate has the sending end too. */
+/* A pair of sockets: each message wakes one more of the worker's threads. Not an eventfd, nor anything whose write the
+ * worker could make block: the gate has the sending end too. Nor datagrams, which may be sent to any socket by its name. */
 #define CELL_HELP_FD 5
 #define CELL_HELP_SEND_FD 6
 #define CELL_LAST_FD CELL_HELP_SEND_FD

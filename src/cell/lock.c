@@ -14,6 +14,7 @@
  * libseccomp at run time would cost each cell up to 2 ms. */
 #include "cell/failed.h"
 #include "cell/filter_command.h"
+#include "cell/filter_lone_worker.h"
 #include "cell/filter_worker.h"
 
 /* Linux 5.19: once its call has been seen, only a deadly signal ends the wait for an answer. Otherwise
@@ -24,16 +25,24 @@
 
 #define WORKER_DATA_MAX (1u << 30)
 
+static bool bounds_done; /* and so it is after a fork */
+
 int lock_bounds(struct err *err)
 {
-    static bool empty; /* and so it is after a fork */
     int has;
-    for (unsigned long cap = 0; !empty && (has = prctl(PR_CAPBSET_READ, cap)) >= 0; cap++) {
+    for (unsigned long cap = 0; !bounds_done && (has = prctl(PR_CAPBSET_READ, cap)) >= 0; cap++) {
         if (has && prctl(PR_CAPBSET_DROP, cap) < 0)
             return cell_failed(err, "emptying the capability bounding set");
     }
-    empty = true;
+    bounds_done = true;
     return 0;
+}
+
+void lock_bounds_if_allowed(void)
+{
+    struct err err;
+    (void)lock_bounds(&err);
+    bounds_done = true;
 }
 
 static int drop_capabilities(struct err *err)
@@ -61,6 +70,7 @@ static const struct lock {
     bool answered;  /* what the filter refuses waits for an answer */
 } locks[] = {
     [ROLE_WORKER] = {PROGRAM(filter_worker), .serves = true},
+    [ROLE_LONE_WORKER] = {PROGRAM(filter_lone_worker), .serves = true},
     [ROLE_COMMAND] = {PROGRAM(filter_command), .tcp = true, .connected = true, .answered = true},
 };
 

@@ -5,13 +5,15 @@
 
 #include "cell/landlock.h"
 
-/* Who is locked, a row each in lock.c: the worker, which serves the gate's calls; a command's first process and all that it
- * starts, programs of hooks too. */
-enum role { ROLE_WORKER, ROLE_COMMAND };
+/* Who is locked, a row each in lock.c: the worker, which serves the gate's calls; the same without namespaces; a command's
+ * first process and all that it starts, programs of hooks too. */
+enum role { ROLE_WORKER, ROLE_LONE_WORKER, ROLE_COMMAND };
 
 /* No program that is started from here on has a capability. The others do this too; to have it done before they are
  * forked is quicker. */
 int lock_bounds(struct err *err);
+/* The same where this process may not have the right to: without it, no_new_privs alone keeps programs from gaining any. */
+void lock_bounds_if_allowed(void);
 
 /* *ret_listener (close-on-exec; see cell/violations.h) is set for a command: what the filter refuses waits for an answer
  * there. The process that answers must not make such a call itself, nor wait for one that does. */

@@ -1,23 +1,24 @@
 #include "cell/mechanisms.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cell/tier.h"
 
+#define WEAKER "the tier is `landlock`: file tools run, and no command does"
+
 const struct mechanism_row mechanism_rows[MECHANISM_COUNT] = {
-    [MECHANISM_USER_NAMESPACES] = {"user_namespaces", "user namespaces", "", NEED_CELL,
-                                   "the right to make everything else without being root",
-                                   "nothing runs"},
-    [MECHANISM_NAMESPACES] = {"namespaces", "other namespaces", "", NEED_CELL,
+    [MECHANISM_USER_NAMESPACES] = {"user_namespaces", "user namespaces", "", NEED_FULL,
+                                   "the right to make everything else without being root", WEAKER},
+    [MECHANISM_NAMESPACES] = {"namespaces", "other namespaces", "", NEED_FULL,
                               "mounts, processes, network, ipc and host name of a cell's own",
-                              "nothing runs"},
-    [MECHANISM_MOUNTS] = {"mounts", "mounts in a namespace", "5.12", NEED_CELL,
-                          "a root with the session's folders alone, and covers over files",
-                          "nothing runs"},
-    [MECHANISM_PROC] = {"proc", "a new /proc in a namespace", "", NEED_CELL,
+                              WEAKER},
+    [MECHANISM_MOUNTS] = {"mounts", "mounts in a namespace", "5.12", NEED_FULL,
+                          "a root with the session's folders alone, and covers over files", WEAKER},
+    [MECHANISM_PROC] = {"proc", "a new /proc in a namespace", "", NEED_FULL,
                         "a `/proc` of the command's own processes",
-                        "nothing runs but `sandgate call` of a file tool"},
+                        WEAKER "; `sandgate call` of a file tool is as usual"},
     [MECHANISM_LANDLOCK] = {"landlock", "Landlock", "5.13", NEED_CELL,
                             "the second lock on files, and on folders of commands that ended",
                             "nothing runs"},
@@ -57,10 +58,8 @@ const struct landlock_step landlock_steps[] = {
 };
 
 static const char *const need_words[] = {
-    [NEED_CELL] = "cell",
-    [NEED_COMMANDS] = "commands",
-    [NEED_SOME] = "some calls",
-    [NEED_LIMITS] = "limits",
+    [NEED_CELL] = "cell",       [NEED_FULL] = "full",     [NEED_COMMANDS] = "commands",
+    [NEED_SOME] = "some calls", [NEED_LIMITS] = "limits",
 };
 
 static const char *const state_words[] = {
@@ -81,11 +80,19 @@ struct tier findings_tier(const struct findings *f)
 {
     if (findings_missing(f, NEED_CELL) != MECHANISM_COUNT)
         return (struct tier){.id = TIER_NONE};
+    if (findings_missing(f, NEED_FULL) != MECHANISM_COUNT)
+        return tier_of_landlock_cell(f->of[MECHANISM_LANDLOCK].version);
     struct tier tier = tier_of_full_cell(f->of[MECHANISM_LANDLOCK].version);
     tier.memory = f->of[MECHANISM_CGROUP_MEMORY].means;
     tier.process_count = f->of[MECHANISM_CGROUP_PROCESSES].means;
     tier.cpu = f->of[MECHANISM_CGROUP_CPU].means;
     return tier;
+}
+
+bool finding_may_pass(const struct finding *f)
+{
+    /* Where a setting allows none of a kind, it is named with the command that changes it. */
+    return (f->error == ENOSPC || f->error == EUSERS) && !f->fix[0];
 }
 
 void finding_write_cause(const struct finding *f, struct buf *out)

@@ -27,6 +27,7 @@ enum mechanism {
 
 enum need {
     NEED_CELL,     /* without it no cell starts */
+    NEED_FULL,     /* without it a cell has a weaker tier */
     NEED_COMMANDS, /* without it no command starts */
     NEED_SOME,     /* without it some calls fail */
     NEED_LIMITS,   /* without it a limit is held in a weaker way */
@@ -68,6 +69,8 @@ struct findings {
 struct tier findings_tier(const struct findings *f);
 /* The first that is missing and needed for that; MECHANISM_COUNT: none is. */
 enum mechanism findings_missing(const struct findings *f, enum need need);
+/* Whether one is missing because others have used it up, rather than for good. */
+bool finding_may_pass(const struct finding *f);
 /* "CAUSE; run: FIX" of one that is missing. */
 void finding_write_cause(const struct finding *f, struct buf *out);
 

@@ -114,6 +114,8 @@ bool probe_cause(enum need need, char *out, size_t size)
         return false;
     last_ns = now;
     enum mechanism m = findings_missing(&last, NEED_CELL);
+    if (m == MECHANISM_COUNT && need != NEED_CELL)
+        m = findings_missing(&last, NEED_FULL);
     if (m == MECHANISM_COUNT)
         m = findings_missing(&last, need);
     if (m == MECHANISM_COUNT)

@@ -127,6 +127,11 @@ bool spec_root_is_readonly(const struct cell_spec *spec, size_t root)
     return !spec->roots[root].writable || spec_changed(spec, root) != &spec->roots[root];
 }
 
+const char *spec_kept(const struct cell_spec *spec, size_t root)
+{
+    return spec->tier == TIER_FULL ? NULL : spec->roots[root].protect;
+}
+
 int spec_add_shown(struct cell_spec *spec, const char *path, struct err *err)
 {
     if (spec->n_shown == SHOWN_MAX)
@@ -213,6 +218,7 @@ static const struct arg root_fields[] = {
 static const struct arg_table root_table = ARG_TABLE(root_fields, struct wire_root);
 
 struct wire_spec {
+    int64_t tier;
     int64_t uid;
     int64_t gid;
     int64_t umask;
@@ -224,6 +230,7 @@ struct wire_spec {
 };
 
 static const struct arg spec_fields[] = {
+    FIELD(wire_spec, ARG_INT, tier, ARG_REQUIRED),
     FIELD(wire_spec, ARG_INT, uid, ARG_REQUIRED),
     FIELD(wire_spec, ARG_INT, gid, ARG_REQUIRED),
     FIELD(wire_spec, ARG_INT, umask, ARG_REQUIRED),
@@ -264,7 +271,8 @@ static void write_root(const struct cell_root *r, struct json_out *j)
 
 void spec_write(const struct cell_spec *spec, struct json_out *j)
 {
-    struct wire_spec wire = {.uid = spec->uid,
+    struct wire_spec wire = {.tier = spec->tier,
+                             .uid = spec->uid,
                              .gid = spec->gid,
                              .umask = spec->umask,
                              .threads = spec->threads,
@@ -330,7 +338,10 @@ int spec_read(struct str json, struct cell_spec *ret, struct err *err)
     struct wire_spec wire = {0};
     if (arg_decode(&spec_table, true, yyjson_obj_get(root, "cell"), &wire, err) < 0)
         return -1;
-    *ret = (struct cell_spec){.uid = (uint32_t)wire.uid,
+    *ret = (struct cell_spec){.tier = wire.tier == TIER_FULL       ? TIER_FULL
+                                      : wire.tier == TIER_LANDLOCK ? TIER_LANDLOCK
+                                                                   : TIER_NONE,
+                              .uid = (uint32_t)wire.uid,
                               .gid = (uint32_t)wire.gid,
                               .umask = (uint32_t)wire.umask,
                               .threads = (uint32_t)wire.threads,
@@ -366,9 +377,11 @@ int spec_read(struct str json, struct cell_spec *ret, struct err *err)
         }
         ret->hidden[ret->n_hidden++] = mem_dup(yyjson_get_str(item));
     }
-    if (ret->n_roots == 0 || ret->uid == 0 || ret->gid == 0 || ret->threads == 0) {
+    if (ret->tier == TIER_NONE || ret->n_roots == 0 || ret->uid == 0 || ret->gid == 0 ||
+        ret->threads == 0) {
         spec_done(ret);
-        return err_set(err, ERR_INTERNAL, "cell specification: needs a root, a uid and a gid");
+        return err_set(err, ERR_INTERNAL,
+                       "cell specification: needs a tier, a root, a uid and a gid");
     }
     return 0;
 }

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/json_out.h"
 #include "core/path.h"
+#include "core/tier.h"
 
 struct cell_root {
     char *host;            /* absolute */
@@ -30,6 +31,7 @@ struct cell_root {
 #define HIDDEN_MAX ((1 + SHOWN_MAX) * (2 + 2 * ROOTS_MAX))
 
 struct cell_spec {
+    enum tier_id tier;
     uint32_t uid; /* who the cell's processes are to the machine; never 0 */
     uint32_t gid;
     uint32_t umask;
@@ -70,6 +72,8 @@ int spec_add_layer(struct cell_spec *spec, const char *host, struct err *err);
 const struct cell_root *spec_changed(const struct cell_spec *spec, size_t root);
 /* Whether the root itself is only read. */
 bool spec_root_is_readonly(const struct cell_spec *spec, size_t root);
+/* The folder in a root that is only read, where no mount says so; NULL: none. */
+const char *spec_kept(const struct cell_spec *spec, size_t root);
 /* Adds a folder that commands see. */
 int spec_add_shown(struct cell_spec *spec, const char *path, struct err *err);
 /* Hides the folder `path` of the machine from commands. */

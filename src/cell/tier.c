@@ -17,8 +17,22 @@ struct tier tier_of_full_cell(int landlock)
     };
 }
 
+struct tier tier_of_landlock_cell(int landlock)
+{
+    return (struct tier){
+        .id = TIER_LANDLOCK,
+        .files = MEANS_LANDLOCK,
+        .network = MEANS_SECCOMP,
+        .processes = MEANS_SECCOMP,
+        .landlock = landlock,
+        .seccomp = true,
+    };
+}
+
 struct tier tier_of_cell(const struct cell_spec *spec)
 {
+    if (spec->tier == TIER_LANDLOCK)
+        return tier_of_landlock_cell(landlock_abi());
     struct tier tier = tier_of_full_cell(landlock_abi());
     if (!spec->commands)
         tier.guards = MEANS_NONE;

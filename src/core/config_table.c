@@ -321,11 +321,11 @@ static const struct config_row rows[] = {
     {"runtime.allowDirectNetwork", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = false,
      .env = "TOOL_ALLOW_DIRECT_NETWORK", .only = "false", .lacks = NO_NETWORK,
      .doc = "Lets tools that ask for it reach the network without the proxy."},
-    {"sandbox.require", CONFIG_ENUM, CONFIG_NEVER, .choices = "full|landlock|none", .only = "full",
-     .lacks = "there is no weaker sandbox, and none at all is not offered",
+    {"sandbox.require", CONFIG_ENUM, CONFIG_NEVER, .choices = "full|landlock|none",
+     .only = "full or landlock", .lacks = "nothing runs without a sandbox",
      .doc =
-         "The sandbox without which no gate starts. Unset, a gate starts and its calls fail where "
-         "the machine allows none."},
+         "The sandbox without which no gate starts; a stronger one will do. Unset, each session has "
+         "the strongest that can be had, and its calls fail where there is none."},
     {"workspace.mode", CONFIG_ENUM, CONFIG_NEVER, .choices = "host|overlay|agentfs",
      .env = "WORKSPACE_FS_MODE", .only = "host or overlay", .lacks = "that mode is not available",
      .doc =

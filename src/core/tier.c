@@ -1,11 +1,12 @@
 #include "core/tier.h"
 
-static const char *const tier_names[] = {[TIER_NONE] = "none", [TIER_FULL] = "full"};
+static const char *const tier_names[] = {
+    [TIER_NONE] = "none", [TIER_LANDLOCK] = "landlock", [TIER_FULL] = "full"};
 
 static const char *const means_names[] = {
-    [MEANS_NONE] = "nothing",        [MEANS_MOUNTS] = "mounts",   [MEANS_COVERS] = "mount covers",
-    [MEANS_NAMESPACE] = "namespace", [MEANS_CGROUP2] = "cgroup2", [MEANS_CGROUP1] = "cgroup1",
-    [MEANS_WATCHED] = "watched",
+    [MEANS_NONE] = "nothing",        [MEANS_MOUNTS] = "mounts",     [MEANS_COVERS] = "mount covers",
+    [MEANS_NAMESPACE] = "namespace", [MEANS_LANDLOCK] = "landlock", [MEANS_SECCOMP] = "seccomp",
+    [MEANS_CGROUP2] = "cgroup2",     [MEANS_CGROUP1] = "cgroup1",   [MEANS_WATCHED] = "watched",
 };
 
 const char *tier_name(enum tier_id id)

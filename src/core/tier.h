@@ -8,7 +8,8 @@
 
 /* The weakest first. */
 enum tier_id {
-    TIER_NONE, /* no cell: nothing runs */
+    TIER_NONE,     /* no cell: nothing runs */
+    TIER_LANDLOCK, /* locked processes, without namespaces and mounts; file tools only */
     TIER_FULL,
 };
 
@@ -18,6 +19,8 @@ enum means {
     MEANS_MOUNTS,    /* a root of its own, with the session's folders in it */
     MEANS_COVERS,    /* mounts over the files */
     MEANS_NAMESPACE, /* a namespace of its own */
+    MEANS_LANDLOCK,
+    MEANS_SECCOMP, /* a filter that lacks the system calls for it */
     MEANS_CGROUP2,
     MEANS_CGROUP1,
     MEANS_WATCHED, /* a look ten times a second, and limits of single processes */

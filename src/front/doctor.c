@@ -11,7 +11,7 @@
 #include "base/shown.h"
 #include "front/doctor_agents.h"
 #include "front/front.h"
-#include "gate/sandbox.h"
+#include "cell/probe.h"
 #include "gate/state.h"
 
 #define OUT_MAX (256u << 10)
@@ -62,7 +62,7 @@ static void examine(struct doctor *d, const struct options *o)
     config_free(config);
     if (state_open(&state_fd, &err) < 0)
         note_problem(d, &err);
-    if (sandbox_find(state_fd, &d->findings, &err) < 0)
+    if (probe_anew(state_fd, &d->findings, &err) < 0)
         note_problem(d, &err);
     uname(&d->kernel);
     d->tier = findings_tier(&d->findings);
@@ -198,15 +198,18 @@ static void write_doctor_text(struct doctor *d)
     if (d->problem)
         add_shown_line(d, "No gate starts: ", d->problem);
     add_shown_line(d, "Linux ", d->kernel.release);
-    if (d->tier.id != TIER_NONE)
+    if (d->tier.id == TIER_FULL)
         buf_addf(&d->out,
                  "Files by %s, protected and secret files by %s, network and processes by "
                  "namespaces\n",
                  means_name(d->tier.files), means_name(d->tier.guards));
+    else if (d->tier.id == TIER_LANDLOCK)
+        buf_addf(&d->out, "Files by %s, network and processes by %s; no command runs\n",
+                 means_name(d->tier.files), means_name(d->tier.network));
     buf_add_text(&d->out, "\nMechanisms\n");
     for (enum mechanism m = 0; m < MECHANISM_COUNT; m++)
         add_finding(d, m);
-    if (d->tier.id != TIER_NONE)
+    if (d->tier.id == TIER_FULL)
         add_limits(d);
     add_agents(d);
 }

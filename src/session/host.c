@@ -244,12 +244,13 @@ static void lose_calls(struct host *h, const struct err *err)
 }
 
 /* What the machine lacks says more than the step that failed for it. */
-static void tell_no_cell(bool was_short, const char *why, struct err *err)
+static void tell_no_cell(const struct host *h, const char *why, struct err *err)
 {
     char cause[400];
-    if (was_short)
+    enum need need = h->spec->tier == TIER_FULL ? NEED_FULL : NEED_CELL;
+    if (cell_was_short(h->cell))
         err_set(err, ERR_SESSION_BUSY, "no sandbox, so nothing runs: %s", why);
-    else if (probe_cause(NEED_CELL, cause, sizeof cause))
+    else if (probe_cause(need, cause, sizeof cause))
         err_set(err, ERR_SANDBOX_UNAVAILABLE,
                 "%s (no sandbox, so nothing runs; `sandgate doctor` tells more)", cause);
     else
@@ -261,13 +262,17 @@ static void host_takes_death(void *arg, const char *why)
 {
     struct host *h = arg;
     struct err err;
-    if (cell_is_ready(h->cell))
+    bool weaker = !cell_is_ready(h->cell) && !cell_was_short(h->cell) && !h->served &&
+                  h->functions->weaken(h->owner);
+    if (weaker)
+        err_set(&err, ERR_INTERRUPTED, "no cell of the full tier can start here: %s", why);
+    else if (cell_is_ready(h->cell))
         err_set(&err, ERR_INTERRUPTED,
                 "the sandbox cell ended during this call (%s); files are either as before or as "
                 "asked, look before repeating it",
                 why);
     else
-        tell_no_cell(cell_was_short(h->cell), why, &err);
+        tell_no_cell(h, why, &err);
     /* `why` is the cell's own and goes with it. */
     cell_free(h->cell);
     h->cell = NULL;
@@ -315,6 +320,7 @@ int host_begin(struct host *h, struct err *err)
 void host_open(struct host *h)
 {
     h->state = HOST_OPEN;
+    h->served = true;
 }
 
 void host_kill(struct host *h, const char *why)

@@ -35,6 +35,8 @@ struct host_owner {
     void (*gone)(void *owner);
     void (*lost)(void *owner, struct call *call);
     bool (*died)(void *owner, const struct err *err);
+    /* No cell of this tier can start here. Whether a weaker one may be tried: its specification is that of one then. */
+    bool (*weaken)(void *owner);
     /* There is none to be had: what `died` asked one for is given up. */
     void (*no_cell)(void *owner, const struct err *err);
 };
@@ -44,7 +46,8 @@ struct host {
     const struct cell_spec *spec; /* of the cells; the owner's */
     const struct host_owner *functions;
     void *owner;
-    bool once; /* there is one call */
+    bool once;   /* there is one call */
+    bool served; /* a cell was open: none is weaker than that */
     enum host_state state;
     struct cell *cell;
     unsigned cells; /* so many were started */

@@ -6,6 +6,8 @@
 
 #include "base/mem.h"
 #include "base/processor.h"
+#include "cell/probe.h"
+#include "cell/tier.h"
 #include "session/command_after.h"
 #include "session/commands.h"
 #include "session/layer.h"
@@ -278,6 +280,27 @@ static bool cell_died(void *owner, const struct err *err)
     return expected || preview_waits(s);
 }
 
+/* An overlay is a mount. What was found before counts: a cell of the full tier has just failed. */
+static bool weaken_session(void *owner)
+{
+    struct session *s = owner;
+    struct findings f;
+    struct err err;
+    const char *wanted = config_text(s->operator_config, "sandbox.require");
+    if (s->spec.tier != TIER_FULL || s->layer ||
+        (wanted && strcmp(wanted, tier_name(TIER_FULL)) == 0))
+        return false;
+    if ((!probe_kept(s->state_fd, &f) || findings_tier(&f).id != TIER_LANDLOCK) &&
+        probe_anew(s->state_fd, &f, &err) < 0)
+        return false;
+    if (findings_tier(&f).id != TIER_LANDLOCK ||
+        finding_may_pass(&f.of[findings_missing(&f, NEED_FULL)]))
+        return false;
+    s->spec.tier = TIER_LANDLOCK;
+    s->workplace.tier = tier_of_cell(&s->spec);
+    return true;
+}
+
 static void session_no_cell(void *owner, const struct err *err)
 {
     struct session *s = owner;
@@ -297,6 +320,7 @@ const struct host_owner session_host_owner = {
     .gone = cell_gone,
     .lost = call_lost,
     .died = cell_died,
+    .weaken = weaken_session,
     .no_cell = session_no_cell,
 };
 

@@ -94,6 +94,7 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
         s->command_roots[i] = copy_root(&options->command_roots[i]);
     if (make_spec(options, &s->spec, err) < 0)
         return -1;
+    s->spec.tier = TIER_FULL;
     buf_init(&s->own_rules, OWN_RULES_MAX);
     if (!s->layer)
         own_rules_add(&s->spec, &s->own_rules);

@@ -1,6 +1,7 @@
 /* How a call of an open cell begins. */
 #include <string.h>
 
+#include "cell/probe.h"
 #include "core/call_limits.h"
 #include "session/commands.h"
 #include "session/preview.h"
@@ -16,10 +17,26 @@ void session_run_command(struct session *s, struct call *call)
         commands_start(s->commands, s->host.cell, call);
 }
 
+static void refuse_without_mounts(struct session *s, struct call *call)
+{
+    struct err err;
+    char cause[400] = "this machine allows no full sandbox";
+    (void)probe_cause(NEED_FULL, cause, sizeof cause);
+    err_set(&err, ERR_SANDBOX_UNAVAILABLE,
+            "%s (the sandbox is `landlock` here: file tools run in it, and no command does; "
+            "`sandgate doctor` tells more)",
+            cause);
+    session_end_waiting(s, call, &err);
+}
+
 static void start_session_command(struct call *call)
 {
     struct session *s = session_of_call(call);
     struct err err;
+    if (s->spec.tier != TIER_FULL) {
+        refuse_without_mounts(s, call);
+        return;
+    }
     int look = cut_off_look(s, &err);
     if (look < 0) {
         session_end_waiting(s, call, &err);

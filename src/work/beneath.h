@@ -39,6 +39,7 @@ struct beneath_root {
     struct buf
         *passed; /* gets the paths of links on the way, each with a NUL; NULL: nothing does */
     const char *const *also; /* ROOT_ALSO more names of it; NULL: none */
+    const char *kept; /* a folder in it that is only read, where no mount says so; NULL: none */
 };
 
 /* Where a path leads when the links on the way are followed, and what the rules say about it. */

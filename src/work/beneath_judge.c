@@ -43,6 +43,14 @@ static bool is_in_git(const struct beneath_root *root, struct beneath_real *real
     return found == BENEATH_GUARDED;
 }
 
+/* As a mount over it would have it: nothing in it changes, and it stays where it is. */
+static bool is_kept(const struct beneath_root *root, const char *path, unsigned flags)
+{
+    if (!root->kept || flags & BENEATH_ONLY_READ)
+        return false;
+    return path_rest(path, root->kept) || (flags & BENEATH_CARRIES && path_rest(root->kept, path));
+}
+
 bool beneath_is_refused(const struct beneath_root *root, struct beneath_real *real, int dir,
                         unsigned flags)
 {
@@ -50,6 +58,11 @@ bool beneath_is_refused(const struct beneath_root *root, struct beneath_real *re
     real->holds = false;
     real->error = 0;
     real->moved = false;
+    if (is_kept(root, real->text, flags)) {
+        real->verdict = GUARD_PROTECTED;
+        real->error = EROFS;
+        return true;
+    }
     real->verdict = beneath_verdict(root, path, -1, flags & BENEATH_FOLDER, &real->rule);
     if (real->link_verdict > real->verdict) {
         real->verdict = real->link_verdict;

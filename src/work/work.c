@@ -7,6 +7,17 @@
 
 #define REAL_BYTES_MAX ((size_t)2 * BENEATH_REAL_MAX)
 
+void work_take_roots(const struct cell_spec *spec, const int *fds, struct beneath_root *ret)
+{
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        const struct cell_root *r = &spec->roots[i];
+        ret[i] = (struct beneath_root){fds[i], r->inside, r->host, r->writable,
+                                       .layered = spec_changed(spec, i) != r,
+                                       .kept = spec_kept(spec, i),
+                                       .also = (const char *const *)r->also};
+    }
+}
+
 const struct beneath_root *work_root(struct work *w, int64_t root, bool no_links, struct err *err)
 {
     if (root < 0 || (size_t)root >= w->n_roots) {

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "cell/frame.h"
 #include "cell/shelf.h"
+#include "cell/spec.h"
 #include "core/op.h"
 #include "work/beneath.h"
 
@@ -115,6 +116,8 @@ int work_send_piece(struct work *w, struct str bytes);
 /* Has w->shelf for this call (SHELF_BYTES), if no other has it. What lies there is sent by its place. */
 void work_take_shelf(struct work *w);
 int work_send_shelved(struct work *w, struct str bytes);
+/* What the specification says of the folders that are open as `fds`. */
+void work_take_roots(const struct cell_spec *spec, const int *fds, struct beneath_root *ret);
 /* The root a request names, until the next one is asked for; NULL with an error. */
 const struct beneath_root *work_root(struct work *w, int64_t root, bool no_links, struct err *err);
 /* The same, to be written in. */

@@ -483,11 +483,7 @@ int worker_main(int work_fd, const struct cell_spec *spec, const int *roots, str
     worker.fd = work_fd;
     replies_init(&worker.replies, work_fd, shelf);
     worker.n_roots = spec->n_roots;
-    for (size_t i = 0; i < spec->n_roots; i++)
-        worker.roots[i] = (struct beneath_root){roots[i], spec->roots[i].inside,
-                                                spec->roots[i].host, spec->roots[i].writable,
-                                                .layered = spec_changed(spec, i) != &spec->roots[i],
-                                                .also = (const char *const *)spec->roots[i].also};
+    work_take_roots(spec, roots, worker.roots);
     size_t store = spec_store(spec);
     guard_trees_init(&worker.trees, store < spec->n_roots ? roots[store] : -1);
     worker.wanted = spec->threads < THREADS_MAX ? spec->threads : THREADS_MAX;

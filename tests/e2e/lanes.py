@@ -6,6 +6,7 @@ import errno
 import os
 import pathlib
 import platform
+import sys
 
 import lib
 
@@ -138,3 +139,13 @@ def masked_proc():
     """As in containers."""
     own_mounts()
     lib.kernel(lib.libc.mount(b"/dev/null", MASKED.encode(), None, lib.MS_BIND, None), "covering a part of /proc")
+
+
+def main():
+    """A program in a lane: `lanes.py no_user_namespaces PROGRAM...`."""
+    globals()[sys.argv[1]]()
+    os.execvp(sys.argv[2], sys.argv[2:])
+
+
+if __name__ == "__main__":
+    main()

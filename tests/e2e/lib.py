@@ -355,8 +355,8 @@ class Gate:
 
     command = "stdio"
 
-    def __init__(self, form, *options, workspace=None, state=None, env=None, binary=None, under=()):
-        """`under`: a program with its arguments that starts the gate."""
+    def __init__(self, form, *options, workspace=None, state=None, env=None, binary=None, under=(), lane=None):
+        """`under`: a program with its arguments that starts the gate; `lane`: what the machine lacks (lanes.py)."""
         self.form = form
         self.workspace = workspace
         self.home = state or form.base / "home"
@@ -376,6 +376,7 @@ class Gate:
             bufsize=0,
             cwd="/",
             umask=0o022,
+            preexec_fn=lane,
             env=environment(self.home, env),
             **form.identity(),
         )

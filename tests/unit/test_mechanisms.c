@@ -1,4 +1,5 @@
 #include <cmocka.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,7 @@ static void give_all(struct findings *f)
     f->of[MECHANISM_CGROUP_PROCESSES].means = MEANS_CGROUP1;
 }
 
-/* Nothing that a cell needs may be missing; all else may. */
+/* Nothing that a cell needs may be missing, and nothing that a full one needs for that; all else may. */
 static void test_tier(void **state)
 {
     (void)state;
@@ -62,7 +63,9 @@ static void test_tier(void **state)
         assert_int_equal(findings_tier(&f).id, TIER_FULL);
         f.of[m].state = FINDING_NO;
         enum need need = mechanism_rows[m].need;
-        assert_int_equal(findings_tier(&f).id, need == NEED_CELL ? TIER_NONE : TIER_FULL);
+        assert_int_equal(findings_tier(&f).id, need == NEED_CELL   ? TIER_NONE
+                                               : need == NEED_FULL ? TIER_LANDLOCK
+                                                                   : TIER_FULL);
         assert_int_equal(findings_missing(&f, need), m);
         f.of[m].state = FINDING_UNNEEDED;
         assert_int_equal(findings_tier(&f).id, TIER_FULL);
@@ -81,8 +84,20 @@ static void test_limits(void **state)
     assert_int_equal(tier.cpu, MEANS_NONE);
     f.of[MECHANISM_MOUNTS].state = FINDING_NO;
     tier = findings_tier(&f);
-    assert_int_equal(tier.files, MEANS_NONE);
+    assert_int_equal(tier.files, MEANS_LANDLOCK);
     assert_int_equal(tier.memory, MEANS_NONE);
+}
+
+/* Namespaces that others use up say nothing about the machine; a setting does. */
+static void test_passing(void **state)
+{
+    (void)state;
+    static const struct finding rows[] = {{.error = ENOSPC},
+                                          {.error = EUSERS},
+                                          {.error = ENOSPC, .fix = "sysctl x"},
+                                          {.error = EPERM}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        assert_int_equal(finding_may_pass(&rows[i]), i < 2);
 }
 
 static bool reads_back(const struct findings *f, struct findings *ret)
@@ -142,6 +157,7 @@ int main(void)
         cmocka_unit_test(test_documented), cmocka_unit_test(test_landlock_steps_documented),
         cmocka_unit_test(test_tier),       cmocka_unit_test(test_limits),
         cmocka_unit_test(test_read_back),  cmocka_unit_test(test_cause),
+        cmocka_unit_test(test_passing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

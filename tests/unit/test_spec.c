@@ -38,6 +38,7 @@ static void assert_text(const char *a, const char *b)
 
 static void assert_same(const struct cell_spec *a, const struct cell_spec *b)
 {
+    assert_int_equal(a->tier, b->tier);
     assert_int_equal(a->uid, b->uid);
     assert_int_equal(a->gid, b->gid);
     assert_int_equal(a->umask, b->umask);
@@ -64,7 +65,7 @@ static void a_layer_arrives(void **state)
     char host[] = "/srv/w";
     char layer[] = "/srv/layer";
     char inside[] = "";
-    struct cell_spec spec = {.uid = 1, .gid = 1, .threads = 1, .n_roots = 1};
+    struct cell_spec spec = {.tier = TIER_FULL, .uid = 1, .gid = 1, .threads = 1, .n_roots = 1};
     struct cell_spec again;
     spec.roots[0] = (struct cell_root){.host = host, .inside = host, .writable = true};
     assert_false(spec_root_is_readonly(&spec, 0));
@@ -85,8 +86,12 @@ static void arrives_as_it_was_written(void **state)
     char inside[] = "/workspace";
     char also[] = "/home/\xfe";
     char logs[] = "logs";
-    struct cell_spec spec = {
-        .uid = 65534, .gid = UINT32_MAX, .umask = 022, .threads = 8, .system = true};
+    struct cell_spec spec = {.tier = TIER_LANDLOCK,
+                             .uid = 65534,
+                             .gid = UINT32_MAX,
+                             .umask = 022,
+                             .threads = 8,
+                             .system = true};
     for (size_t n = 1; n <= ROOTS_MAX; n++) {
         spec.roots[n - 1] = (struct cell_root){
             .host = host,
@@ -116,7 +121,7 @@ static void every_inode_arrives(void **state)
     static const uint64_t numbers[] = {
         0, 1, INT64_MAX, (uint64_t)INT64_MAX + 1, (uint64_t)INT64_MAX + 2, UINT64_MAX};
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-        struct cell_spec spec = {.uid = 1, .gid = 1, .threads = 1, .n_roots = 1};
+        struct cell_spec spec = {.tier = TIER_FULL, .uid = 1, .gid = 1, .threads = 1, .n_roots = 1};
         struct cell_spec again;
         spec.roots[0] = (struct cell_root){
             .host = path, .inside = path, .device = 1, .inode = numbers[i]};
@@ -134,22 +139,25 @@ static void what_no_cell_may_be_is_refused(void **state)
         "[]",
         "{}",
         "{'roots':[" ROOT "]}",
-        "{'cell':{'uid':1,'gid':1,'umask':0,'threads':1}}",
-        "{'cell':{'uid':1,'gid':1,'umask':0,'threads':1},'roots':[]}",
-        "{'cell':{'uid':1,'gid':1,'umask':0,'threads':1},'roots':{}}",
-        "{'cell':{'uid':1,'gid':1,'umask':0,'threads':1},'roots':[null]}",
-        "{'cell':{'uid':0,'gid':1,'umask':0,'threads':1},'roots':[" ROOT "]}",
-        "{'cell':{'uid':1,'gid':0,'umask':0,'threads':1},'roots':[" ROOT "]}",
-        "{'cell':{'uid':4294967296,'gid':1,'umask':0,'threads':1},'roots':[" ROOT "]}",
-        "{'cell':{'uid':1,'gid':4294967296,'umask':0,'threads':1},'roots':[" ROOT "]}",
-        "{'cell':{'uid':1,'gid':1,'umask':0,'threads':0},'roots':[" ROOT "]}",
-        "{'cell':{'uid':1,'gid':1,'umask':0},'roots':[" ROOT "]}",
-        "{'cell':{'uid':'1','gid':1,'umask':0,'threads':1},'roots':[" ROOT "]}",
-        "{'cell':{'uid':1,'gid':1,'umask':0,'threads':1,'x':1},'roots':[" ROOT "]}",
-        "{'cell':{'uid':1,'gid':1,'umask':0,'threads':1},'roots':[{'host':'/a'}]}",
-        "{'cell':{'uid':1,'gid':1,'umask':0,'threads':1},'roots':[" ROOT "," ROOT "," ROOT "," ROOT
+        "{'cell':{'tier':2,'uid':1,'gid':1,'umask':0,'threads':1}}",
+        "{'cell':{'tier':2,'uid':1,'gid':1,'umask':0,'threads':1},'roots':[]}",
+        "{'cell':{'tier':2,'uid':1,'gid':1,'umask':0,'threads':1},'roots':{}}",
+        "{'cell':{'tier':2,'uid':1,'gid':1,'umask':0,'threads':1},'roots':[null]}",
+        "{'cell':{'uid':1,'gid':1,'umask':0,'threads':1},'roots':[" ROOT "]}",
+        "{'cell':{'tier':0,'uid':1,'gid':1,'umask':0,'threads':1},'roots':[" ROOT "]}",
+        "{'cell':{'tier':9,'uid':1,'gid':1,'umask':0,'threads':1},'roots':[" ROOT "]}",
+        "{'cell':{'tier':2,'uid':0,'gid':1,'umask':0,'threads':1},'roots':[" ROOT "]}",
+        "{'cell':{'tier':2,'uid':1,'gid':0,'umask':0,'threads':1},'roots':[" ROOT "]}",
+        "{'cell':{'tier':2,'uid':4294967296,'gid':1,'umask':0,'threads':1},'roots':[" ROOT "]}",
+        "{'cell':{'tier':2,'uid':1,'gid':4294967296,'umask':0,'threads':1},'roots':[" ROOT "]}",
+        "{'cell':{'tier':2,'uid':1,'gid':1,'umask':0,'threads':0},'roots':[" ROOT "]}",
+        "{'cell':{'tier':2,'uid':1,'gid':1,'umask':0},'roots':[" ROOT "]}",
+        "{'cell':{'tier':2,'uid':'1','gid':1,'umask':0,'threads':1},'roots':[" ROOT "]}",
+        "{'cell':{'tier':2,'uid':1,'gid':1,'umask':0,'threads':1,'x':1},'roots':[" ROOT "]}",
+        "{'cell':{'tier':2,'uid':1,'gid':1,'umask':0,'threads':1},'roots':[{'host':'/a'}]}",
+        "{'cell':{'tier':2,'uid':1,'gid':1,'umask':0,'threads':1},'roots':[" ROOT "," ROOT "," ROOT
         "," ROOT "," ROOT "," ROOT "," ROOT "," ROOT "," ROOT "," ROOT "," ROOT "," ROOT "," ROOT
-        "," ROOT "," ROOT "," ROOT "," ROOT "]}",
+        "," ROOT "," ROOT "," ROOT "," ROOT "," ROOT "]}",
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct cell_spec spec = {0};
@@ -159,7 +167,9 @@ static void what_no_cell_may_be_is_refused(void **state)
     }
     struct cell_spec spec = {0};
     assert_int_equal(
-        read_text("{'cell':{'uid':1,'gid':1,'umask':0,'threads':1},'roots':[" ROOT "]}", &spec), 0);
+        read_text("{'cell':{'tier':2,'uid':1,'gid':1,'umask':0,'threads':1},'roots':[" ROOT "]}",
+                  &spec),
+        0);
     assert_string_equal(spec.roots[0].host, "/srv/w");
     assert_true(spec.roots[0].writable);
     assert_true(spec.roots[0].device == 1 && spec.roots[0].inode == 2);

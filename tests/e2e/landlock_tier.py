@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Where there are no user namespaces, file tools work in the tier `landlock`, and what docs/THREATS.md says of it holds: for
+a worker that was taken over, too. Prints TAP."""
+
+import errno
+import json
+import os
+
+import broken
+import lanes
+import lib
+from lib import Gate, check, expect_error, wait_until
+
+SECRET = "a secret that lies outside"
+EACCES, EPERM, ENOSYS = (f"errno {number}" for number in (errno.EACCES, errno.EPERM, errno.ENOSYS))
+
+
+class Place:
+    def __init__(self, form):
+        self.form = form
+        self.workspace = form.folder("ws")
+        self.secret = form.write(form.base / "secret", SECRET)
+        self.open_folder = form.folder("open", 0o777)
+        self.state = form.folder("home", 0o700)
+        form.write(self.workspace / "good", "good\n")
+
+    def gate(self, lane=lanes.docker_filter, binary=None, **env):
+        return Gate(self.form, workspace=self.workspace, state=self.state, lane=lane, binary=binary, env=env)
+
+
+def file_tools(place):
+    """every kind of file tool works, and its answers and records name the tier"""
+    with place.gate() as gate:
+        calls = [
+            ("write_file", {"path": "made/a.txt", "content": "one\ntwo\n"}),
+            ("edit_file", {"path": "made/a.txt", "edits": [{"old_text": "two", "new_text": "three"}]}),
+            ("read_file", {"path": "made/a.txt"}),
+            ("search", {"pattern": "three"}),
+            ("list_files", {"path": "."}),
+            ("stat", {"path": "made"}),
+            ("move", {"from": "made/a.txt", "to": "made/b.txt"}),
+            ("delete", {"path": "made", "recursive": True}),
+        ]
+        for name, args in calls:
+            result = gate.ok(name, **args)
+            check(result["tier"] == "landlock", f"{name}: {result}")
+        gate.ok("write_file", path="owned", content="x")
+        made = (place.workspace / "owned").stat()
+        folder = place.workspace.stat()
+        check((made.st_uid, made.st_gid) == (folder.st_uid, folder.st_gid), "files belong to another than their folder")
+        error = gate.refused("PERMISSION_DENIED", "write_file", path=".git/hooks/pre-commit", content="x")
+        check("protected" in error["message"], error)
+    records = "".join(path.read_text() for path in (place.state / "sandgate/audit").glob("*.jsonl"))
+    tiers = {one["tier"] for one in map(json.loads, records.splitlines()) if "tier" in one}
+    check(tiers == {"landlock"}, f"tiers in the log: {tiers}")
+
+
+def links_out(place):
+    """no link leads out"""
+    (place.workspace / "out").symlink_to(place.open_folder)
+    (place.workspace / "file").symlink_to(place.secret)
+    with place.gate() as gate:
+        gate.refused("SYMLINK_OUTSIDE_WORKSPACE", "read_file", path="file")
+        gate.refused("SYMLINK_OUTSIDE_WORKSPACE", "write_file", path="out/a", content="x")
+    check(not list(place.open_folder.iterdir()), "something was made outside")
+
+
+def who_it_is(place):
+    """no process is root, none has or gains a right, its own user cannot look into it, and all end with the gate"""
+    with place.gate() as gate:
+        gate.ok("read_file", path="good")
+        pids = gate.cell()
+        for pid in pids:
+            status = lib.status(pid)
+            # The last is the one for files: that of the owner of the folder.
+            check("0" not in status["Uid"].split()[:3] + status["Gid"].split()[:3], f"{status['Uid']} {status['Gid']}")
+            check(int(status["CapEff"], 16) == int(status["CapPrm"], 16) == 0, f"{status['CapEff']}")
+            check(not place.form.is_root or not status["Groups"].strip(), f"groups {status['Groups']}")
+            check(os.stat(f"/proc/{pid}/environ").st_uid == 0, f"{pid} is open to its own user")
+        status = lib.status(pids[1])
+        check(status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", f"{status['NoNewPrivs']} {status['Seccomp']}")
+        gate.kill()
+        wait_until(lambda: not any(map(lib.alive, pids)), "launcher and worker end with the gate")
+    with place.gate() as gate:
+        gate.ok("read_file", path="good")
+        launcher, worker = gate.cell()
+        os.kill(launcher, 9)
+        wait_until(lambda: not lib.alive(worker), "the worker ends with its launcher")
+        result = gate.call("read_file", path="good")
+        check(result["ok"] or result["error"]["code"] == "INTERRUPTED", result)
+        check(gate.ok("read_file", path="good")["tier"] == "landlock", "the next cell")
+
+
+def taken_over(place):
+    """a worker that was taken over opens, makes, moves and removes nothing outside, and what is said to show is all that does"""
+    secret, made = place.secret, place.open_folder / "made"
+    rows = [
+        ("read", "/etc/passwd", EACCES), ("read", "/proc/self/status", EACCES), ("read", "/proc/1/environ", EACCES),
+        ("read", secret, EACCES), ("up", secret, EACCES), ("read", place.form.base, EACCES),
+        ("create", made, EACCES), ("mkdir", made, EACCES), ("unlink", secret, EACCES), ("rename", made, EACCES),
+        # What Landlock does not know: that there is a file, and its size, times and owner.
+        ("stat", secret, "returned 0"),
+    ]
+    with place.gate(binary=lib.BROKEN) as gate:
+        for verb, path, expected in rows:
+            said = broken.probe(gate, f"file/{verb}{path}")
+            check(said in (expected, expected.replace(EACCES, EPERM)), f"{verb} {path}: {lib.short(said)}")
+    check(secret.read_text() == SECRET and not list(place.open_folder.iterdir()), "something was changed outside")
+
+
+def calls_refused(place):
+    """nor does it make a system call that its filter lacks"""
+    with place.gate(binary=lib.BROKEN) as gate:
+        names = broken.probe(gate, "calls").split()
+    check(len(names) > 30, names)
+    gate = place.gate(binary=lib.BROKEN)
+    for name in names:
+        said = broken.probe(gate, f"call/{name}")
+        if isinstance(said, dict):
+            check(said["code"] == "INTERRUPTED", f"{name}: {said}")
+        else:
+            check(said in (EPERM, ENOSYS), f"{name} was let through: {said}")
+    gate.end()
+
+
+def what_needs_mounts(place):
+    """overlay sessions and commands say why they cannot be had"""
+    made = place.form.run(place.state, "session", "create", "--overlay", "--workspace", place.workspace)
+    check(made.returncode == 0, made)
+    overlay = Gate(place.form, "--session", made.stdout.decode().strip(), state=place.state, lane=lanes.docker_filter)
+    with overlay as gate:
+        error = gate.refused("SANDBOX_UNAVAILABLE", "read_file", path="good")
+        check("system call filter refuses this (user namespaces)" in error["message"], error)
+    with place.gate() as gate:
+        error = gate.refused("SANDBOX_UNAVAILABLE", "run_command", command="true")
+        check("no command does" in error["message"], error)
+
+
+def kept_logs(place):
+    """the toolhost's logs are written by no link, and stay where they are"""
+    state = place.form.folder("state")
+    options = ["--dialect", "toolhost", "--project", place.workspace, "--state", state]
+    (state / "link").symlink_to("logs")
+    with Gate(place.form, *options, state=place.state, lane=lanes.docker_filter) as gate:
+        check(gate.call("fs.write", path="@state/a.txt", content="x")["ok"], "a file beside them")
+        for path in ("@state/link/other", "@state/logs/other"):
+            check(not gate.call("fs.write", path=path, content="x")["ok"], f"{path} was written")
+    check(os.listdir(state / "logs") == ["execution.jsonl"], os.listdir(state / "logs"))
+
+
+def never_lower(place):
+    """neither a workspace's file nor what a session lacks later makes a tier weaker than the operator demands"""
+    place.form.write(place.workspace / "sandgate.json", json.dumps({"sandbox": {"require": "landlock"}}))
+    config = place.form.write(place.state / "full.json", json.dumps({"sandbox": {"require": "full"}}))
+    gate = Gate(place.form, "--config", config, workspace=place.workspace, state=place.state, lane=lanes.docker_filter)
+    check(gate.process.wait(lib.SECONDS) == 2 and "sandbox.require is full" in gate.said(), gate.said())
+    gate.end()
+    (place.workspace / "sandgate.json").unlink()
+    # Without that setting, where not even Landlock can be had, nothing runs.
+    with place.gate(lane=lanes.no_landlock) as gate:
+        expect_error(gate.call("read_file", path="good"), "SANDBOX_UNAVAILABLE")
+
+
+CASES = [file_tools, links_out, who_it_is, taken_over, calls_refused, what_needs_mounts, kept_logs, never_lower]
+
+
+if __name__ == "__main__":
+    lib.run_cases([(case.__doc__, case) for case in CASES], Place)
