@@ -20,6 +20,8 @@
 #define BEATEN_NS (UINT64_C(285000) * MS)
 /* Nobody reads and answers that fast: a client that runs without a person said it. */
 #define HUMAN_NS (UINT64_C(300) * MS)
+/* An answer that cannot be written down for so long counts as none. */
+#define UNWRITTEN_NS (UINT64_C(30000) * MS)
 #define ID_JSON_MAX 32
 
 struct question {
@@ -31,6 +33,11 @@ struct question {
     uint64_t asked_ns;
     uint64_t beat_ns; /* of the last progress */
     bool beats;       /* the client takes progress */
+    /* An answer that could not be written down yet, because another process has state.db locked. */
+    uint64_t answered_ns; /* 0: there is none */
+    struct approval_decision decision;
+    char *by;
+    char unwritten[160]; /* why not */
 };
 
 struct mcp_ask {
@@ -55,6 +62,7 @@ static struct question **question_slot(struct mcp_ask *m, const char *id)
 static void forget_question(struct question *q)
 {
     free(q->uid);
+    free(q->by);
     free(q);
 }
 
@@ -73,16 +81,35 @@ static bool tell_how(struct mcp_ask *m, const struct question *q)
 /* The client is about to give up: what it does not wait for must not happen. */
 static void withdraw_call(struct mcp_ask *m, const struct question *q, uint64_t now)
 {
-    char why[240];
+    char why[320];
     struct call *call = m->user.find(m->user.arg, q->uid);
     if (!call)
         return;
+    if (q->answered_ns) {
+        snprintf(
+            why, sizeof why,
+            "the answer to question %s could not be written down, so the call is withdrawn and "
+            "nothing was done: %s",
+            q->id, q->unwritten);
+        pipeline_cancel(call, ERR_APPROVAL_TIMEOUT, why);
+        return;
+    }
     snprintf(why, sizeof why,
              "nobody approved this call in %" PRIu64
              " s (question %s); it is withdrawn and nothing was done. Ask the user to be at a "
              "terminal with `sandgate approvals --watch`, then call again",
              (now - q->asked_ns) / 1000 / MS, q->id);
     pipeline_cancel(call, ERR_APPROVAL_TIMEOUT, why);
+}
+
+static void write_answer_down(struct mcp_ask *m, struct question *q);
+
+/* Whether the client is about to give up, or the answer takes too long to be written down. */
+static bool is_in_vain(const struct question *q, uint64_t now)
+{
+    if (q->answered_ns)
+        return now - q->answered_ns >= UNWRITTEN_NS;
+    return !q->dialog[0] && now - q->asked_ns >= (q->beats ? BEATEN_NS : SILENT_NS);
 }
 
 static void tick_questions(uv_timer_t *timer)
@@ -95,10 +122,12 @@ static void tick_questions(uv_timer_t *timer)
             q->beat_ns = now;
             tell_how(m, q);
         }
-        if (!q->dialog[0] && now - q->asked_ns >= (q->beats ? BEATEN_NS : SILENT_NS)) {
+        if (is_in_vain(q, now)) {
             withdraw_call(m, q, now);
             return; /* the list is not what it was */
         }
+        if (q->answered_ns)
+            write_answer_down(m, q);
     }
 }
 
@@ -126,7 +155,19 @@ static void close_dialog(struct mcp_ask *m, struct question *q)
     q->dialog[0] = '\0';
 }
 
-static void decide(struct mcp_ask *m, const struct question *q, const struct mcp_answer *answer)
+/* Where someone else was faster, or the time is over, the question is over, too: the keeper tells. */
+static void write_answer_down(struct mcp_ask *m, struct question *q)
+{
+    struct err err;
+    if (keeper_decide(m->gate->keeper, q->id, &q->decision, &err) == 0 ||
+        err.code == ERR_CONFLICT || err.code == ERR_NOT_FOUND) {
+        q->answered_ns = 0;
+        return;
+    }
+    snprintf(q->unwritten, sizeof q->unwritten, "%.*s", (int)sizeof q->unwritten - 1, err.message);
+}
+
+static void decide(struct mcp_ask *m, struct question *q, const struct mcp_answer *answer)
 {
     static const char *const how[] = {
         [MCP_ANSWER_FAILED] = "the client's dialog",
@@ -134,10 +175,9 @@ static void decide(struct mcp_ask *m, const struct question *q, const struct mcp
         [MCP_ANSWER_DECLINED] = "the client's dialog, declined",
         [MCP_ANSWER_CANCELLED] = "the client's dialog, closed without an answer",
     };
-    struct err ignored; /* someone else was faster, or the time is over: the question is */
     struct approval_decision decision = {.scope = APPROVE_ONCE};
-    FREE_AT_END char *who = who_decides(how[answer->kind]);
-    decision.by = who;
+    q->by = who_decides(how[answer->kind]);
+    decision.by = q->by;
     for (int i = 0; answer->kind == MCP_ANSWER_ACCEPTED && approval_scope_names[i]; i++) {
         if (strcmp(answer->decision, approval_scope_names[i]) == 0 &&
             (i == APPROVE_ONCE || q->rule)) {
@@ -145,7 +185,9 @@ static void decide(struct mcp_ask *m, const struct question *q, const struct mcp
             decision.scope = (enum approval_scope)i;
         }
     }
-    (void)keeper_decide(m->gate->keeper, q->id, &decision, &ignored);
+    q->decision = decision;
+    q->answered_ns = clock_mono_ns();
+    write_answer_down(m, q);
 }
 
 void mcp_ask_answered(struct mcp_ask *m, const char *id_json, const struct mcp_answer *answer)

@@ -293,13 +293,19 @@ static void show_size(const struct op_read_reply *r, struct buf *out)
         buf_addf(out, ", sha256 %.*s", (int)r->sha256.n, r->sha256.p);
 }
 
-static void show_part(const struct op_read_reply *r, const struct some_lines *lines,
+/* `more`: a larger max_bytes would be taken. */
+static void show_part(const struct op_read_reply *r, const struct some_lines *lines, bool more,
                       struct buf *out)
 {
     int64_t last = lines->next ? lines->next - 1 : r->end_line;
     bool all = r->start_line == 1 && !lines->next && last == r->total_lines;
-    if (lines->inside)
+    if (lines->inside && more)
         buf_addf(out, "; cut inside line %" PRId64 ": max_bytes gives more of it", lines->next);
+    else if (lines->inside)
+        buf_addf(out,
+                 "; cut inside line %" PRId64 ", which is longer than an answer can be: a command "
+                 "(`cut -c`) shows the rest, start_line %" PRId64 " what follows",
+                 lines->next, lines->next + 1);
     else if (lines->text.n == 0 && r->size)
         buf_addf(out, "; line %" PRId64 " is behind the end", r->start_line);
     else if (!all && r->size)
@@ -322,7 +328,8 @@ static void show_text_of_file(const struct call *call, size_t room, struct buf *
     const struct args *a = (const void *)&call->args;
     const struct op_read_reply *r = &call->reply.read;
     struct some_lines lines = fit_lines(call, a->line_numbers, room);
-    show_part(r, &lines, out);
+    bool more = call_plain_room(call, "max_bytes", a->max_bytes) < call->plain_most;
+    show_part(r, &lines, more, out);
     if (!utf8_valid(lines.text.p, lines.text.n))
         buf_add_text(out, "; what is not UTF-8 is replaced, encoding base64 keeps it");
     buf_add_char(out, '\n');

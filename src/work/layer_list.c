@@ -17,7 +17,8 @@
 
 #define UPPER "upper"
 #define OPAQUE "user.overlay.opaque"
-/* Folders that are open at once are twice as many. What lies deeper is told as not looked into. */
+/* Folders that are open at once are twice as many. What lies deeper is told as not looked into; so is a folder in which a
+ * name might not fit into a path. */
 #define LIST_DEPTH_MAX 128
 #define MODE_BITS 07777u
 
@@ -191,7 +192,8 @@ static int list_child(struct listing *l, const struct pair *at, const char *name
     snprintf(l->path + n, sizeof l->path - n, "%s%s", n ? "/" : "", name);
     CLEANUP(close_pair) struct pair in = {-1, -1, false};
     bool folder = is_folder_node(from) || is_folder_node(to);
-    bool deep = folder && l->depth == LIST_DEPTH_MAX;
+    bool deep = folder &&
+                (l->depth == LIST_DEPTH_MAX || strlen(l->path) + 1 + NAME_MAX + 1 > sizeof l->path);
     bool opened = !folder || (!deep && open_pair(at, name, from, to, &in));
     int r = list_node(l, at, name, from, to, !opened, err);
     if (r == 0 && folder && opened)

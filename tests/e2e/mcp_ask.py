@@ -3,7 +3,9 @@
 counts. Without a dialog progress says what to type, and the wait ends before the client gives up."""
 # timeout: 300
 
+import contextlib
 import json
+import sqlite3
 import time
 
 import lib
@@ -129,6 +131,23 @@ def yes(place):
         check(not server.result(1)[1], "it failed")
 
 
+def locked(place):
+    """An answer is written down when the other process lets go of state.db."""
+    for decision, done in (("once", True), ("no", False)):
+        with place.case(f"state.db is locked when the answer comes: {decision}"), Server(place, FORM) as server:
+            name = place.name()
+            server.call(1, "write_file", path=name, content="x\n")
+            dialog = server.dialog()
+            with contextlib.closing(sqlite3.connect(place.home / "sandgate" / "state.db", isolation_level=None)) as db:
+                db.execute("BEGIN IMMEDIATE")
+                server.reply(dialog, "accept", decision)
+                time.sleep(2.5)  # longer than the gate waits at once
+                db.execute("ROLLBACK")
+            text, failed = server.result(1)
+            check(failed != done and (place.folder / name).exists() == done, text)
+            check(done or text.startswith("APPROVAL_DENIED: "), text)
+
+
 def no(place):
     for action, decision, by in (("accept", "no", "dialog"), ("accept", "rm", "dialog"), ("accept", "Once", "dialog"),
                                  ("accept", "once\0", "dialog"), ("accept", None, "dialog"), ("accept", "x" * 100, "dialog"),
@@ -226,7 +245,7 @@ def main():
     tap = lib.Tap()
     for form in lib.forms():
         place = Place(tap, form)
-        for part in (yes, no, nobody, others):
+        for part in (yes, locked, no, nobody, others):
             part(place)
     without(place)
     tap.done()

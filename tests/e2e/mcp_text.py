@@ -136,6 +136,10 @@ def long_reading(place):
         first, middle, last = server.text("read_file", path="wide").split("\n")
         check("cut inside line 1: max_bytes" in first and last == "[cut inside line 1]", first)
         check(set(middle[2:]) == {"ü"}, "cut between characters")
+        place.form.write(place.folder / "wider", "x" * 200000 + "\nnext\n")
+        first = server.text("read_file", path="wider", max_bytes=10**7).split("\n")[0]
+        check("longer than an answer can be" in first and "start_line 2 what follows" in first, first)
+        check(server.text("read_file", path="wider", start_line=2).endswith("\tnext\n"), "what follows")
 
 
 def images(place):
