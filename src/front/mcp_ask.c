@@ -105,7 +105,7 @@ static void withdraw_call(struct mcp_ask *m, const struct question *q, uint64_t 
 static void write_answer_down(struct mcp_ask *m, struct question *q);
 
 /* Whether the client is about to give up, or the answer takes too long to be written down. */
-static bool is_in_vain(const struct question *q, uint64_t now)
+static bool waits_in_vain(const struct question *q, uint64_t now)
 {
     if (q->answered_ns)
         return now - q->answered_ns >= UNWRITTEN_NS;
@@ -122,7 +122,7 @@ static void tick_questions(uv_timer_t *timer)
             q->beat_ns = now;
             tell_how(m, q);
         }
-        if (is_in_vain(q, now)) {
+        if (waits_in_vain(q, now)) {
             withdraw_call(m, q, now);
             return; /* the list is not what it was */
         }
