@@ -303,6 +303,7 @@ static int start_program(struct init *init)
                                        &init->ran.error, &err);
     if (kind != RAN_ENDED)
         return give_up_command(init, kind, &err);
+    watch_add_program(&init->watch, init->program);
     serve_command(init);
     /* Whoever is left: gone before anyone hears that the command has ended. */
     if (!reap(init, WNOHANG)) {

@@ -51,6 +51,8 @@
 #define MAPPINGS_FROM (32u << 20)
 /* In one look, which takes some 40 ms then; the other processes are taken to have as many on average. */
 #define MAPPINGS_MAX 150000u
+/* Looks, a tenth of a second each. */
+#define PROGRAM_PATIENCE 5
 
 /* Processes of which an exact count may be needed. */
 struct exact {
@@ -135,12 +137,24 @@ static bool hides_its_files(const struct watch *w, const char *pid)
            read_of(w, pid, "status", text, sizeof text) && strstr(text, "\nVmSize:");
 }
 
+void watch_add_program(struct watch *w, int pid)
+{
+    w->program = pid;
+    w->patience = PROGRAM_PATIENCE;
+}
+
+static bool is_being_loaded(struct watch *w, int pid)
+{
+    return pid == w->program && w->patience > 0 && w->patience-- > 0;
+}
+
 /* Deleting what another wrote cancels it, so only the sums over all say something. */
 static void add_written(struct watch *w, const char *pid, struct sums *sums)
 {
     char text[IO_MAX];
     if (!read_of(w, pid, "io", text, sizeof text)) {
-        if (hides_its_files(w, pid) && kill((pid_t)strtol(pid, NULL, 10), SIGKILL) == 0)
+        int number = (int)strtol(pid, NULL, 10);
+        if (hides_its_files(w, pid) && !is_being_loaded(w, number) && kill(number, SIGKILL) == 0)
             w->hidden++;
         return;
     }

@@ -54,6 +54,8 @@ struct watch {
     uint64_t written;   /* bytes that went or will go to disks; never falls */
     uint64_t allocated; /* bytes of disks that were asked for without being written */
     bool uncounted;     /* some look could not tell what sockets hold */
+    int program;        /* that this process has started; 0: none */
+    uint32_t patience;  /* looks for which it may not be looked into */
     uint32_t hidden;    /* processes that were killed because they cannot be looked into */
 };
 
@@ -62,6 +64,9 @@ enum watch_limit { WATCH_OK, WATCH_MEMORY, WATCH_PROCESSES, WATCH_WRITTEN };
 void watch_init(struct watch *w, int proc_fd, const struct watch_limits *limits);
 /* Ignored beyond WATCH_TMPFS_MAX. */
 void watch_add_tmpfs(struct watch *w, int fd);
+/* The program that this process has started with vfork. Where its parent is not dumpable, nor is it until the kernel has loaded it,
+ * which is after vfork has returned: on a busy machine a look can come in between. So it has some looks of time. */
+void watch_add_program(struct watch *w, int pid);
 /* Counts what fallocate(2) is asked for: the kernel accounts for that to nobody. */
 void watch_add_allocated(struct watch *w, uint64_t bytes);
 /* A process makes an epoll set or an inotify descriptor: from now on these are looked for. Files in epoll sets count for

@@ -152,6 +152,16 @@ static void processes(int fd)
     _exit(0);
 }
 
+/* Closed to all but root, as a program that may not be read, or one that is being loaded. */
+static void hides(int fd)
+{
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    ready(fd);
+}
+
+static bool is_program; /* what acts is the program that the watch was told of */
+static int n_looks = 1;
+
 static int write_map(const char *path, const char *text)
 {
     FD_AT_END int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -187,7 +197,8 @@ static int run_init(void (*act)(int), int out, const struct watch_limits *limits
     watch_look(&told.before);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, talk) < 0)
         return 96;
-    if (fork() == 0) {
+    pid_t pid = fork();
+    if (pid == 0) {
         close(talk[0]);
         act(talk[1]);
         _exit(0);
@@ -196,7 +207,10 @@ static int run_init(void (*act)(int), int out, const struct watch_limits *limits
     if (read(talk[0], &byte, 1) != 1)
         return 95;
     told.during = told.before;
-    watch_look(&told.during);
+    if (is_program)
+        watch_add_program(&told.during, pid);
+    for (int i = 0; i < n_looks; i++)
+        watch_look(&told.during);
     close(talk[0]);
     while (wait(NULL) > 0)
         continue;
@@ -312,6 +326,38 @@ static void sees_processes(void **state)
     assert_int_equal(t.after.processes, 0);
 }
 
+/* How many are killed, with these looks; -1: no namespaces are to be had. Root would be shown everything. */
+static int killed(bool program, int looks)
+{
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct told told;
+        if (geteuid() == 0 &&
+            (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0))
+            _exit(99);
+        prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* else it could not map itself */
+        is_program = program;
+        n_looks = looks;
+        _exit(watched(hides, &none, &told) ? (int)told.during.hidden : NOT_ALLOWED);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status) == NOT_ALLOWED ? -1 : WEXITSTATUS(status);
+}
+
+static void kills_what_hides_its_files(void **state)
+{
+    (void)state;
+    int other = killed(false, 1);
+    if (other < 0)
+        return;
+    assert_true(other > 0);
+    assert_int_equal(killed(true, 1), 0);
+    assert_int_equal(killed(true, 3), 0);
+    assert_true(killed(true, 20) > 0);
+}
+
 static void names_the_limit(void **state)
 {
     (void)state;
@@ -373,6 +419,7 @@ int main(void)
         cmocka_unit_test(sees_files_in_tmpfs),
         cmocka_unit_test_setup_teardown(sees_written_files, folder_set_up, folder_tear_down),
         cmocka_unit_test(sees_processes),
+        cmocka_unit_test(kills_what_hides_its_files),
         cmocka_unit_test(names_the_limit),
         cmocka_unit_test(reads_fields),
         cmocka_unit_test(look_is_quick),
