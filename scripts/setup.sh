@@ -82,7 +82,7 @@ wasmtime_cargo=1.82 # the first whose `cargo info` fetches a crate without those
 wasmtime_line="wasmtime $wasmtime_version $wasmtime_headers sha256:$(sha256sum <"$wasmtime_requirements" | cut -d' ' -f1)"
 
 # What the tests talk through, compare with, or work on.
-sdks="tests/sdk/mcp tests/sdk/models tests/sdk/ripgrep tests/sdk/toolchains"
+sdks="tests/sdk/mcp tests/sdk/models tests/sdk/ripgrep tests/sdk/toolchains tests/sdk/agents"
 
 say() { printf 'setup: %s\n' "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
@@ -113,7 +113,7 @@ list() {
                 "$sdk/requirements.txt"
         [ ! -f "$sdk/Cargo.toml" ] ||
             sed -n "s#^\([a-z]*\) = \"=\(.*\)\"#| \1 (crate) | \2 | test | sha256 in \`$sdk/Cargo.lock\` |#p" "$sdk/Cargo.toml"
-        sed -n "s#.*\"\(@*[a-z/-]*\)\": \"\([0-9][0-9.]*\)\".*#| \1 (npm) | \2 | test | sha512 in \`$sdk/package-lock.json\` |#p" \
+        sed -n "s#.*\"\(@*[a-z0-9/-]*\)\": \"\([0-9][0-9a-z.-]*\)\".*#| \1 (npm) | \2 | test | sha512 in \`$sdk/package-lock.json\` |#p" \
             "$sdk/package.json"
     done
     echo '| TypeScript, Pyright and what they need | as in the lock file | test, lint | `clients/typescript/package-lock.json` |'
