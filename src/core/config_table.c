@@ -311,6 +311,9 @@ static const struct config_row rows[] = {
     {"runtime.tools", CONFIG_ENUM, CONFIG_ORDER, .text = "builtin", .choices = "wasm|builtin",
      .env = "TOOL_RUNTIME", .only = "builtin", .lacks = "tools with a manifest cannot be run",
      .doc = "`wasm` runs tools that come with a manifest; `builtin` lists them but refuses calls."},
+    {"runtime.toolFolders", CONFIG_LIST, CONFIG_NEVER,
+     .doc = "Folders, by their absolute paths, in which each `NAME/manifest.json` is a tool: see "
+            "TOOLS_AUTHORING.md."},
     {"runtime.timeoutSecs", CONFIG_INT, CONFIG_LOWER, .number = 30, .min = 1, .max = 86400,
      .env = "TOOL_TIMEOUT_SECS",
      .doc =

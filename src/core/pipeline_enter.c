@@ -236,8 +236,7 @@ static int read_call(struct call *call, struct err *err)
         return err_set(err, ERR_INTERNAL, "arguments of `%s` do not fit a call", call->tool->name);
     return call_adapt_arguments(call, err) < 0
                ? -1
-               : arg_decode(&call->tool->args, call->dialect->strict, call->arguments, &call->args,
-                            err);
+               : tool_decode(call->tool, call->dialect->strict, call->arguments, &call->args, err);
 }
 
 static int check_new_call(struct call *call, struct err *err)

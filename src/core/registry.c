@@ -3,19 +3,28 @@
 #include <stdio.h>
 
 static const struct tool *const *all;
+static const struct tool *const *more;
 
 void registry_use(const struct tool *const *tools)
 {
     all = tools;
 }
 
+void registry_use_more(const struct tool *const *tools)
+{
+    more = tools;
+}
+
 const struct tool *registry_next(enum dialect_id dialect, const struct tool *after)
 {
+    const struct tool *const *const lists[] = {all, more};
     bool passed = after == NULL;
-    for (size_t i = 0; all && all[i]; i++) {
-        if (passed && all[i]->dialect == dialect)
-            return all[i];
-        passed |= all[i] == after;
+    for (size_t l = 0; l < ARRAY_LEN(lists); l++) {
+        for (size_t i = 0; lists[l] && lists[l][i]; i++) {
+            if (passed && lists[l][i]->dialect == dialect)
+                return lists[l][i];
+            passed |= lists[l][i] == after;
+        }
     }
     return NULL;
 }

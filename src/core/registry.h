@@ -6,6 +6,8 @@
 
 /* A NULL-ended list of rows; the program gives it once, at its start. */
 void registry_use(const struct tool *const *tools);
+/* Tools beside these, a NULL-ended list that stays the caller's (NULL: none): those that came with manifests. */
+void registry_use_more(const struct tool *const *tools);
 
 /* By name or alias; NULL with an error that lists what there is. */
 const struct tool *registry_find(enum dialect_id dialect, struct str name, struct err *err);

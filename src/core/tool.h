@@ -51,6 +51,9 @@ struct tool {
     const char *description; /* what the model reads */
     struct arg_table args;
     struct arg_table result;
+    /* The JSON Schema of the arguments of a tool that comes with a manifest, which counts then; `args` has a row for each of
+     * its properties, for all that knows arguments by rows. NULL: `args` is all there is. */
+    yyjson_val *input;
     unsigned capabilities;
     unsigned flags;
     /* What one call needs, where that depends on its arguments: adds to *flags what holds for it. NULL: all of
@@ -69,5 +72,11 @@ struct tool {
     /* The media type of an image that the reply's body is, to be shown as one; NULL: it is none. */
     const char *(*image)(const struct call *call);
 };
+
+/* Checks arguments, and fills `out` where the tool has a struct for them: see arg_decode. */
+int tool_decode(const struct tool *tool, bool strict, yyjson_val *object, void *out,
+                struct err *err);
+/* The JSON Schema of its arguments; `brief`: for a model that reads it with each turn. */
+void tool_write_input(const struct tool *tool, bool brief, struct json_out *j);
 
 #endif

@@ -235,7 +235,7 @@ void format_put_tool(const struct tool *tool, const char *name, const char *key,
     jo_ktext(j, "name", name);
     jo_ktext(j, "description", tool->description);
     jo_key(j, key);
-    arg_schema(&tool->args, j);
+    tool_write_input(tool, false, j);
 }
 
 void format_list_tool(const struct tool *tool, const char *name, struct json_out *j)

@@ -131,10 +131,7 @@ void mcp_write_tools(const char *id_json, const struct dialect *dialect,
         jo_ktext(&j, "title", t->title);
         jo_ktext(&j, "description", t->description);
         jo_key(&j, "inputSchema");
-        if (structured)
-            arg_schema(&t->args, &j);
-        else
-            arg_schema_short(&t->args, &j);
+        tool_write_input(t, !structured, &j);
         if (structured)
             write_output_schema(t, dialect, &j);
         write_annotations(t, &j);

@@ -6,6 +6,7 @@
 #include "core/config.h"
 #include "front/front.h"
 #include "front/verbs.h"
+#include "gate/manifests.h"
 #include "gate/setting_warnings.h"
 #include "gate/state.h"
 #include "policy/judge.h"
@@ -35,13 +36,20 @@ static int check_config(int state_fd, const struct options *o, struct buf *out, 
     (void)state_fd;
     CLEANUP(config_freep) struct config *config = NULL;
     struct policy *policy = NULL;
-    if (load_config(o, &config, err) < 0 || policy_new(&policy, config, err) < 0)
-        return -1;
-    setting_warnings_tools(config);
-    setting_warnings_rules(policy);
+    struct manifests *manifests = NULL;
+    int r = load_config(o, &config, err);
+    if (r == 0)
+        r = manifests_load(config, &manifests, err);
+    if (r == 0)
+        r = policy_new(&policy, config, err);
+    if (r == 0) {
+        setting_warnings_tools(config);
+        setting_warnings_rules(policy);
+        buf_add_text(out, "the configuration can be used\n");
+    }
     policy_free(policy);
-    buf_add_text(out, "the configuration can be used\n");
-    return 0;
+    manifests_free(manifests); /* the policy knows tools by their rows */
+    return r;
 }
 
 static void show_line(void *arg, const char *pattern, const char *path, struct str json)

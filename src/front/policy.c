@@ -146,8 +146,7 @@ static int read_explained_call(struct gate *gate, const struct options *o, struc
         return 0;
     return call_adapt_arguments(call, err) < 0
                ? -1
-               : arg_decode(&call->tool->args, call->dialect->strict, call->arguments, &call->args,
-                            err);
+               : tool_decode(call->tool, call->dialect->strict, call->arguments, &call->args, err);
 }
 
 static void stop_waiting(uv_timer_t *timer)

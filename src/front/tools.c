@@ -6,6 +6,7 @@
 #include "dialect/dialects.h"
 #include "dialect/format.h"
 #include "front/front.h"
+#include "gate/manifests.h"
 #include "gate/state.h"
 #include "policy/judge.h"
 
@@ -33,7 +34,7 @@ static void list_full(const struct tool *const *tools, struct json_out *j)
         jo_ktext(j, "title", t->title);
         jo_ktext(j, "description", t->description);
         jo_key(j, "input_schema");
-        arg_schema(&t->args, j);
+        tool_write_input(t, false, j);
         jo_key(j, "output_schema");
         arg_schema(&t->result, j);
         jo_kbool(j, "reads_files", t->capabilities & CAP_FS_READ);
@@ -59,12 +60,13 @@ static int help_tools(void)
 
 /* NULL: the configuration cannot be used. */
 static const struct tool **find_tools(const struct options *o, const struct dialect *dialect,
-                                      struct err *err)
+                                      struct manifests **ret_manifests, struct err *err)
 {
     const struct tool **tools = NULL;
     struct policy *policy = NULL;
     struct config *config = config_new();
-    if (state_load_config(config, o->config, err) == 0 && policy_new(&policy, config, err) == 0)
+    if (state_load_config(config, o->config, err) == 0 &&
+        manifests_load(config, ret_manifests, err) == 0 && policy_new(&policy, config, err) == 0)
         tools = policy_offered(policy, dialect->id, o->agent);
     policy_free(policy);
     config_free(config);
@@ -100,6 +102,7 @@ int front_tools(int argc, char *const *argv)
 {
     struct options o;
     struct err err;
+    struct manifests *manifests = NULL;
     BUF_AT_END struct buf out = BUF_INIT(4u << 20);
     if (options_read(argc, argv, OPTIONS, 0, &o, &err) < 0)
         return front_usage_error(&err);
@@ -107,10 +110,11 @@ int front_tools(int argc, char *const *argv)
         return help_tools();
     const struct dialect *dialect = dialect_find(o.dialect ? o.dialect : "native", &err);
     const struct tool **tools = dialect && check_names(&o, &err) == 0
-                                    ? find_tools(&o, dialect, &err)
+                                    ? find_tools(&o, dialect, &manifests, &err)
                                     : NULL;
     int r = tools ? write_list(&o, tools, &out, &err) : -1;
     free(tools);
+    manifests_free(manifests);
     if (r < 0)
         return front_usage_error(&err);
     return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;

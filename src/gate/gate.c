@@ -18,6 +18,7 @@
 #include "base/redact.h"
 #include "base/reserve.h"
 #include "gate/gate_parts.h"
+#include "gate/manifests.h"
 #include "gate/sandbox.h"
 #include "gate/setting_warnings.h"
 #include "gate/state.h"
@@ -180,6 +181,8 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
         setting_warnings_tools(gate->config);
     if (r == 0)
         r = use_redact_names(gate->config, err);
+    if (r == 0)
+        r = manifests_load(gate->config, &gate->manifests, err);
     buf_init(&gate->excludes, STATE_EXCLUDES_MAX);
     if (r == 0)
         r = state_read_excludes(gate->config, &gate->excludes, err);
@@ -195,6 +198,7 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
                     uv_strerror(looped));
     if (r < 0) {
         cell_unprepare();
+        manifests_free(gate->manifests);
         config_free(gate->config);
         buf_done(&gate->excludes);
         fd_closep(&gate->state_fd);
@@ -241,6 +245,7 @@ void gate_close(struct gate *gate)
     free((void *)(uintptr_t)gate->anchor);
     free(gate->anchor_path);
     free(gate->anchor_home);
+    manifests_free(TAKE_PTR(gate->manifests));
     config_free(gate->config);
     gate->loop_open = false;
 }

@@ -39,6 +39,7 @@ struct gate {
     const struct dialect *dialect;
     const char *agent;
     struct config *config;
+    struct manifests *manifests; /* tools that came with one; NULL: there are none */
     struct buf excludes; /* what searches leave out, for all workspaces */
     int state_fd;
     struct audit *audit;

@@ -203,6 +203,24 @@ static int check_search_path(const struct reach *reach, const struct config *con
     return 0;
 }
 
+/* A manifest says what its tool may do. */
+static int check_tool_folders(const struct reach *reach, const struct config *config,
+                              struct err *err)
+{
+    static const char field[] = "runtime.toolFolders";
+    const struct str *folders;
+    size_t count = 0;
+    if (!config_list(config, field, &folders, &count))
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        if (is_inside(reach, folders[i].p))
+            return reach_refuse(field, folders[i].p, "the workspace", err);
+        if (check_path_reach(reach, field, folders[i].p, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int reach_check(const struct reach *reach, const struct config *config, const char *config_file,
                 struct err *err)
 {
@@ -217,6 +235,8 @@ int reach_check(const struct reach *reach, const struct config *config, const ch
         snprintf(field, sizeof field, "hooks[%zu].command", i);
         r = check_command_reach(reach, config, field, err);
     }
+    if (r == 0)
+        r = check_tool_folders(reach, config, err);
     if (r == 0 && excludes)
         r = check_path_reach(reach, "files.excludesFile", excludes, err);
     for (size_t i = 0; i < n_own; i++) {
