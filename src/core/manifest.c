@@ -91,7 +91,7 @@ static int read_name(struct manifest *m, const char *field, yyjson_val *val, str
     return 0;
 }
 
-static int read_version(struct manifest *m, const char *field, yyjson_val *val, struct err *err)
+static int read_release(struct manifest *m, const char *field, yyjson_val *val, struct err *err)
 {
     return read_plain_text(field, val, 40, &m->version, err);
 }
@@ -219,7 +219,7 @@ static const struct manifest_field {
     int (*read)(struct manifest *m, const char *field, yyjson_val *val, struct err *err);
 } manifest_fields[] = {
     {"manifest", true, read_format},         {"name", true, read_name},
-    {"version", true, read_version},         {"title", false, read_title},
+    {"version", true, read_release},         {"title", false, read_title},
     {"description", true, read_description}, {"input", true, read_input},
     {"output", false, read_output},          {"capabilities", false, read_capabilities},
     {"limits", false, read_limits},          {"module", true, read_module},

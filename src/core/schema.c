@@ -123,7 +123,7 @@ static int read_required(const struct reading *r, const char *key, yyjson_val *v
     return 0;
 }
 
-static int read_text(const struct reading *r, const char *key, yyjson_val *val)
+static int read_words(const struct reading *r, const char *key, yyjson_val *val)
 {
     return yyjson_is_str(val) ? 0 : refuse_schema(r, key, "must be a text");
 }
@@ -155,10 +155,10 @@ static const struct keyword {
     {"maximum", read_number},
     {"exclusiveMinimum", read_number},
     {"exclusiveMaximum", read_number},
-    {"title", read_text},
-    {"description", read_text},
-    {"$comment", read_text},
-    {"$schema", read_text},
+    {"title", read_words},
+    {"description", read_words},
+    {"$comment", read_words},
+    {"$schema", read_words},
     {"deprecated", read_open},
     {"default", read_anything},
     {"examples", read_anything},

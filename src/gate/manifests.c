@@ -38,7 +38,7 @@ static int check_manifest_owner(int fd, const char *what, struct err *err)
     return 0;
 }
 
-static int read_whole(int fd, struct buf *out, struct err *err)
+static int read_manifest_text(int fd, struct buf *out, struct err *err)
 {
     struct stat st;
     if (fstat(fd, &st) < 0 || st.st_size > MANIFEST_BYTES_MAX ||
@@ -62,8 +62,8 @@ int manifests_read_one(const char *folder, const char *name, struct manifest **r
         return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_INVALID_ARGUMENTS,
                        "manifest.json cannot be opened: %s", strerror(errno));
     if (check_manifest_owner(dir, "its folder", err) < 0 ||
-        check_manifest_owner(fd, "manifest.json", err) < 0 || read_whole(fd, &text, err) < 0 ||
-        manifest_read(buf_str(&text), ret, err) < 0)
+        check_manifest_owner(fd, "manifest.json", err) < 0 ||
+        read_manifest_text(fd, &text, err) < 0 || manifest_read(buf_str(&text), ret, err) < 0)
         return -1;
     (*ret)->folder = TAKE_PTR(place);
     if (strcmp((*ret)->tool.name, name) == 0)
