@@ -52,7 +52,7 @@ static int read_plain_text(const char *field, yyjson_val *val, size_t max, const
 }
 
 /* A letter first, then letters, digits, `_` and `-`; dots between. */
-static bool is_tool_name(struct str name)
+static bool manifest_is_tool_name(struct str name)
 {
     bool begins = true;
     for (size_t i = 0; i < name.n; i++) {
@@ -83,7 +83,7 @@ static char *alias_of(const char *name)
 static int read_name(struct manifest *m, const char *field, yyjson_val *val, struct err *err)
 {
     struct str name = json_str(val);
-    if (!name.p || !is_tool_name(name))
+    if (!name.p || !manifest_is_tool_name(name))
         return refuse_field(
             err, field, "must be up to 48 letters, digits, `_` and `-`, with dots between words");
     m->tool.name = name.p;
@@ -124,7 +124,8 @@ static int read_sha256(struct manifest *m, const char *field, yyjson_val *val, s
 }
 
 /* Rules, logs and questions know arguments by the properties. One that none names would be seen by nobody. */
-static int read_input(struct manifest *m, const char *field, yyjson_val *val, struct err *err)
+static int read_manifest_input(struct manifest *m, const char *field, yyjson_val *val,
+                               struct err *err)
 {
     if (schema_read(val, field, err) < 0)
         return -1;
@@ -179,7 +180,8 @@ static int read_limit(yyjson_val *limits, const char *name, int64_t max, int64_t
     return 1;
 }
 
-static int read_limits(struct manifest *m, const char *field, yyjson_val *val, struct err *err)
+static int read_manifest_limits(struct manifest *m, const char *field, yyjson_val *val,
+                                struct err *err)
 {
     struct manifest_limits *l = &m->limits;
     if (!yyjson_is_obj(val))
@@ -220,9 +222,9 @@ static const struct manifest_field {
 } manifest_fields[] = {
     {"manifest", true, read_format},         {"name", true, read_name},
     {"version", true, read_release},         {"title", false, read_title},
-    {"description", true, read_description}, {"input", true, read_input},
+    {"description", true, read_description}, {"input", true, read_manifest_input},
     {"output", false, read_output},          {"capabilities", false, read_capabilities},
-    {"limits", false, read_limits},          {"module", true, read_module},
+    {"limits", false, read_manifest_limits}, {"module", true, read_module},
     {"sha256", true, read_sha256},           {"examples", false, read_examples},
 };
 

@@ -37,7 +37,7 @@ static int refuse_schema(const struct reading *r, const char *key, const char *w
     return err_field(r->err, field, "%s: %s", field, why);
 }
 
-static bool is_scalar(yyjson_val *val)
+static bool schema_is_scalar(yyjson_val *val)
 {
     return yyjson_is_str(val) || yyjson_is_num(val) || yyjson_is_bool(val) || yyjson_is_null(val);
 }
@@ -61,7 +61,7 @@ static int read_enum(const struct reading *r, const char *key, yyjson_val *val)
     if (!yyjson_is_arr(val) || yyjson_arr_size(val) == 0)
         return refuse_schema(r, key, "must be a list of values");
     yyjson_arr_foreach(val, idx, max, item) {
-        if (!is_scalar(item))
+        if (!schema_is_scalar(item))
             return refuse_schema(r, key, "may hold texts, numbers, true, false and null");
     }
     return 0;
@@ -69,11 +69,12 @@ static int read_enum(const struct reading *r, const char *key, yyjson_val *val)
 
 static int read_const(const struct reading *r, const char *key, yyjson_val *val)
 {
-    return is_scalar(val) ? 0
-                          : refuse_schema(r, key, "must be a text, a number, true, false or null");
+    return schema_is_scalar(val)
+               ? 0
+               : refuse_schema(r, key, "must be a text, a number, true, false or null");
 }
 
-static int read_count(const struct reading *r, const char *key, yyjson_val *val)
+static int read_size_word(const struct reading *r, const char *key, yyjson_val *val)
 {
     return yyjson_is_uint(val) && yyjson_get_uint(val) <= UINT32_MAX
                ? 0
@@ -123,7 +124,7 @@ static int read_required(const struct reading *r, const char *key, yyjson_val *v
     return 0;
 }
 
-static int read_words(const struct reading *r, const char *key, yyjson_val *val)
+static int read_said(const struct reading *r, const char *key, yyjson_val *val)
 {
     return yyjson_is_str(val) ? 0 : refuse_schema(r, key, "must be a text");
 }
@@ -147,18 +148,18 @@ static const struct keyword {
     {"required", read_required},
     {"additionalProperties", read_open},
     {"items", read_inner_schema},
-    {"minItems", read_count},
-    {"maxItems", read_count},
-    {"minLength", read_count},
-    {"maxLength", read_count},
+    {"minItems", read_size_word},
+    {"maxItems", read_size_word},
+    {"minLength", read_size_word},
+    {"maxLength", read_size_word},
     {"minimum", read_number},
     {"maximum", read_number},
     {"exclusiveMinimum", read_number},
     {"exclusiveMaximum", read_number},
-    {"title", read_words},
-    {"description", read_words},
-    {"$comment", read_words},
-    {"$schema", read_words},
+    {"title", read_said},
+    {"description", read_said},
+    {"$comment", read_said},
+    {"$schema", read_said},
     {"deprecated", read_open},
     {"default", read_anything},
     {"examples", read_anything},
@@ -352,7 +353,7 @@ static int check_string(const struct checking *c, yyjson_val *schema, yyjson_val
     return check_bound(c, schema, "maxLength", n, "have at most", " characters", at_most);
 }
 
-static int check_value(const struct checking *c, yyjson_val *schema, yyjson_val *val);
+static int schema_check_value(const struct checking *c, yyjson_val *schema, yyjson_val *val);
 
 static int check_items(const struct checking *c, yyjson_val *schema, yyjson_val *val)
 {
@@ -367,7 +368,7 @@ static int check_items(const struct checking *c, yyjson_val *schema, yyjson_val 
         return -1;
     yyjson_arr_foreach(val, idx, max, item) {
         snprintf(way, sizeof way, "%.150s[%zu]", c->way, idx);
-        if (of && check_value(&(struct checking){c->what, way, c->err}, of, item) < 0)
+        if (of && schema_check_value(&(struct checking){c->what, way, c->err}, of, item) < 0)
             return -1;
     }
     return 0;
@@ -412,14 +413,14 @@ static int check_members(const struct checking *c, yyjson_val *schema, yyjson_va
         const struct checking inner = {c->what, way, c->err};
         if (!of && open && !yyjson_get_bool(open))
             return misfit(&inner, "unknown", "is not known here");
-        if (of && check_value(&inner, of, member) < 0)
+        if (of && schema_check_value(&inner, of, member) < 0)
             return -1;
     }
     return 0;
 }
 
 /* As deep as values are that base/json.h reads. */
-static int check_value(const struct checking *c, yyjson_val *schema, yyjson_val *val)
+static int schema_check_value(const struct checking *c, yyjson_val *schema, yyjson_val *val)
 {
     if (check_type(c, schema, val) < 0 || check_choice(c, schema, val) < 0)
         return -1;
@@ -434,5 +435,5 @@ static int check_value(const struct checking *c, yyjson_val *schema, yyjson_val 
 
 int schema_check(yyjson_val *schema, const char *what, yyjson_val *value, struct err *err)
 {
-    return check_value(&(struct checking){what, "", err}, schema, value);
+    return schema_check_value(&(struct checking){what, "", err}, schema, value);
 }

@@ -22,7 +22,7 @@ int tool_decode(const struct tool *tool, bool strict, yyjson_val *object, void *
                        : arg_decode(&tool->args, strict, object, out, err);
 }
 
-static void write_value(yyjson_val *val, struct json_out *j)
+static void write_schema_text(yyjson_val *val, struct json_out *j)
 {
     size_t n = 0;
     char *text = yyjson_val_write(val, 0, &n);
@@ -33,7 +33,7 @@ static void write_value(yyjson_val *val, struct json_out *j)
 void tool_write_input(const struct tool *tool, bool brief, struct json_out *j)
 {
     if (tool->input)
-        write_value(tool->input, j);
+        write_schema_text(tool->input, j);
     else if (brief)
         arg_schema_short(&tool->args, j);
     else

@@ -79,7 +79,7 @@ static bool is_called(const struct tool *tool, const char *name)
     return strcmp(tool->name, name) == 0 || (tool->alias && strcmp(tool->alias, name) == 0);
 }
 
-static bool is_taken(const struct manifests *m, const struct tool *tool)
+static bool manifests_is_taken(const struct manifests *m, const struct tool *tool)
 {
     for (const struct tool *t = NULL; (t = registry_next(tool->dialect, t));) {
         if (is_called(t, tool->name) || (tool->alias && is_called(t, tool->alias)))
@@ -102,7 +102,7 @@ static void add_manifest(struct manifests *m, const char *folder, const char *na
             log_warning("the tool %s/%s is left out: %s", folder, name, err.message);
         return;
     }
-    if (m->n == MANIFESTS_MAX || is_taken(m, &manifest->tool)) {
+    if (m->n == MANIFESTS_MAX || manifests_is_taken(m, &manifest->tool)) {
         log_warning("the tool %s/%s is left out: name: %s", folder, name,
                     m->n == MANIFESTS_MAX ? "there are too many tools"
                                           : "another tool is called so");
@@ -114,7 +114,7 @@ static void add_manifest(struct manifests *m, const char *folder, const char *na
     m->tools[m->n++] = &manifest->tool;
 }
 
-static int compare_names(const void *a, const void *b)
+static int manifests_compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -141,7 +141,7 @@ static int add_folder(struct manifests *m, const char *folder, struct err *err)
             names[n++] = mem_dup(entry->d_name);
     }
     closedir(list);
-    qsort(names, n, sizeof *names, compare_names);
+    qsort(names, n, sizeof *names, manifests_compare_names);
     for (size_t i = 0; i < n; i++) {
         add_manifest(m, folder, names[i]);
         free(names[i]);
