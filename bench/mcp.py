@@ -98,7 +98,7 @@ def make_servers(names, sandgate, workspace):
     own_works = make_works(str, "read_file", ("list_files", ("list_files", {"names_only": True})), {"max_bytes": 2000000},
                            ("list_files", {"recursive": True, "glob": "**/*.md"}))
     every = {
-        "sandgate": Server([sandgate, "mcp", "--structured", "--workspace", workspace], own_works),
+        "sandgate": Server([sandgate, "mcp", "--host", "--structured", "--workspace", workspace], own_works),
         "rust": Server([rust, "--allow-write", workspace], peer_works, rust_version),
         "npm": Server(["node", npm, workspace], peer_works, npm_version),
     }

@@ -40,7 +40,7 @@ def count_tokens(texts):
 
 class Server:
     def __init__(self, sandgate, workspace, state):
-        self.process = subprocess.Popen([sandgate, "mcp", "--workspace", workspace], stdin=subprocess.PIPE,
+        self.process = subprocess.Popen([sandgate, "mcp", "--host", "--workspace", workspace], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True,
                                         env={**os.environ, "XDG_STATE_HOME": str(state),
                                              "SANDGATE_APPROVAL_DEFAULT": "approve"})  # fmt: skip

@@ -333,7 +333,8 @@ static const struct config_row rows[] = {
      .env = "WORKSPACE_FS_MODE", .only = "host or overlay", .lacks = "that mode is not available",
      .doc =
          "Where writes land. `overlay`: in a session's own layer, until they are taken over; calls "
-         "then need a session. Unset, `host`, and what `session create` was told."},
+         "then need a session. Unset, `host`, and what `session create` was told; `mcp` makes an "
+         "overlay session of its own."},
     {"model.provider", CONFIG_ENUM, CONFIG_NEVER, .choices = "ollama|openai|anthropic",
      .env = "MODEL_PROVIDER", .only = "", .lacks = NO_MODEL,
      .doc = "The protocol of the model endpoint."},

@@ -21,6 +21,7 @@
 #define PLAIN_ROOM ((size_t)256 << 10)
 /* Of what a command prints, in one notification. */
 #define PROGRESS_MAX ((size_t)4 << 10)
+#define INSTRUCTIONS_MAX ((size_t)64 << 10)
 
 static void open_message(struct json_out *j, const char *id_json, const char *key)
 {
@@ -55,8 +56,9 @@ void mcp_write_pong(const char *id_json, struct buf *out)
 }
 
 void mcp_write_initialized(const char *id_json, const char *version, const struct dialect *dialect,
-                           bool structured, struct buf *out)
+                           bool structured, const char *more, struct buf *out)
 {
+    BUF_AT_END struct buf instructions = BUF_INIT(INSTRUCTIONS_MAX);
     struct json_out j = {.out = out};
     open_message(&j, id_json, "result");
     jo_ktext(&j, "protocolVersion", version);
@@ -69,7 +71,9 @@ void mcp_write_initialized(const char *id_json, const char *version, const struc
     jo_ktext(&j, "version", SANDGATE_VERSION);
     jo_close(&j, '}');
     bool plain = !structured && dialect->plain_instructions;
-    jo_ktext(&j, "instructions", plain ? dialect->plain_instructions : dialect->instructions);
+    buf_addf(&instructions, "%s%s%s", plain ? dialect->plain_instructions : dialect->instructions,
+             *more ? "\n\n" : "", more);
+    jo_kstr(&j, "instructions", buf_str(&instructions));
     close_message(&j);
 }
 

@@ -67,9 +67,9 @@ int mcp_fail(struct mcp_error *error, enum mcp_code code, const char *fmt, ...) 
 
 /* All of these write one message without a line's end. `id_json` NULL: null. */
 void mcp_write_error(const char *id_json, const struct mcp_error *error, struct buf *out);
-/* `structured`: answers are objects, for programs; else text for a model. */
+/* `structured`: answers are objects, for programs; else text for a model. `more` stands behind the dialect's instructions. */
 void mcp_write_initialized(const char *id_json, const char *version, const struct dialect *dialect,
-                           bool structured, struct buf *out);
+                           bool structured, const char *more, struct buf *out);
 void mcp_write_pong(const char *id_json, struct buf *out);
 /* `tools` is NULL-ended. */
 void mcp_write_tools(const char *id_json, const struct dialect *dialect,

@@ -8,6 +8,7 @@
 #include "front/forward.h"
 #include "front/front.h"
 #include "front/notice.h"
+#include "session/review.h"
 
 #define STOP_GRACE_MS 3000
 
@@ -113,6 +114,31 @@ static int tell_error(const struct lines *lines)
     return EXIT_TOOL_ERROR;
 }
 
+struct opening {
+    uv_loop_t *loop;
+    struct err *err;
+    int r; /* 1: not known yet */
+};
+
+static void on_layer_mounted(void *arg, const struct call *reply, const struct err *err)
+{
+    struct opening *o = arg;
+    o->r = reply ? 0 : -1;
+    if (!reply)
+        *o->err = *err;
+    uv_stop(o->loop);
+}
+
+/* Whoever starts a server hears at once that its changes have nowhere to go, and not with each call. */
+static int wait_for_layer(struct gate *gate, struct err *err)
+{
+    struct opening o = {&gate->loop, err, 1};
+    review_wait_open(gate->session, on_layer_mounted, &o);
+    while (o.r > 0)
+        uv_run(&gate->loop, UV_RUN_DEFAULT);
+    return o.r;
+}
+
 int longlived_run(const struct gate_options *options, const struct named *named,
                   const char *sessions, longlived_start *start, const void *how)
 {
@@ -121,6 +147,13 @@ int longlived_run(const struct gate_options *options, const struct named *named,
     struct err err;
     if (gate_open(&s->gate, options, &err) < 0)
         return front_usage_error(&err);
+    if (options->needs_layer && wait_for_layer(&s->gate, &err) < 0) {
+        gate_close(&s->gate);
+        log_error("changes cannot be kept in a session's layer here: %s; `sandgate mcp --host`, or "
+                  "WORKSPACE_FS_MODE=host, works on the folder itself",
+                  err.message);
+        return EXIT_USAGE;
+    }
     if (named && forward_listen(&s->forward, &s->gate, s->gate.session, named, &err) < 0) {
         gate_close(&s->gate);
         return front_usage_error(&err);

@@ -12,8 +12,16 @@
 #include "front/live.h"
 #include "front/longlived.h"
 #include "front/mcp_ask.h"
+#include "front/mcp_session.h"
+#include "gate/state.h"
 
 #define OPTIONS (OPTIONS_DIALECT | OPTIONS_PLACE | OPTIONS_IDENTITY | OPTIONS_MCP)
+#define SESSION_WORDS_MAX ((size_t)32 << 10)
+
+struct mcp_how {
+    const struct options *options;
+    const char *session_words;
+};
 
 struct mcp {
     struct gate *gate;
@@ -21,9 +29,10 @@ struct mcp {
     struct mcp_ask *ask;
     bool initialized;
     const struct options *options;
-    char *client;   /* its name; NULL: not said */
-    bool structure; /* the client's revision has structuredContent */
-    bool printed;   /* commands have, in this turn */
+    const char *session_words; /* for the instructions; "": none */
+    char *client;              /* its name; NULL: not said */
+    bool structure;            /* the client's revision has structuredContent */
+    bool printed;              /* commands have, in this turn */
 };
 
 struct pending {
@@ -218,7 +227,7 @@ static void answer_mcp_request(struct mcp *m, const struct mcp_message *message)
     if (message->method == MCP_INITIALIZE) {
         m->structure = mcp_has_structure(message->version);
         mcp_write_initialized(id_json, message->version, m->gate->dialect, m->options->structured,
-                              out);
+                              m->session_words, out);
     } else if (message->method == MCP_TOOLS_LIST)
         write_tools(m, id_json, out);
     else
@@ -316,7 +325,8 @@ static struct lines *start_mcp(struct gate *gate, struct line_sessions *sessions
     (void)sessions;
     struct mcp *m = mem_zero(sizeof *m);
     m->gate = gate;
-    m->options = how;
+    m->options = ((const struct mcp_how *)how)->options;
+    m->session_words = ((const struct mcp_how *)how)->session_words;
     m->lines = lines_start(gate, &mcp_user, m, in_fd, out_fd, ended, arg);
     m->ask = mcp_ask_start(gate, m->lines,
                            &(struct mcp_ask_user){find_waiting_call, tell_waiting_progress, m});
@@ -331,14 +341,19 @@ static int help_mcp(void)
               "Serves the tools to one client of the Model Context Protocol, over standard input "
               "and output. A client\n"
               "starts it by itself; with Claude Code, for example:\n"
-              "  claude mcp add sandgate -- sandgate mcp --workspace /path/to/project\n\n");
+              "  claude mcp add sandgate -- sandgate mcp --workspace /path/to/project\n"
+              "Changes go to a session's layer, where they wait for review, and not to the folder; "
+              "--host changes it at once.\n\n");
     options_help(OPTIONS, &out);
     return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
-static int serve_mcp_session(const struct options *o, struct gate_options *go)
+/* `made`: for this server. */
+static int serve_mcp_session(const struct options *o, struct gate_options *go, int state_fd,
+                             bool made)
 {
     struct err err;
+    BUF_AT_END struct buf words = BUF_INIT(SESSION_WORDS_MAX);
     CLEANUP(named_done) struct named named = {.dir_fd = -1, .lock_fd = -1};
     FD_AT_END int owner = -1;
     int r = front_take_session(o, false, &named, &owner, &err);
@@ -349,7 +364,24 @@ static int serve_mcp_session(const struct options *o, struct gate_options *go)
     if (r <= 0)
         return front_usage_error(&err);
     front_use_session(go, &named);
-    return longlived_run(go, &named, NULL, start_mcp, o);
+    go->needs_layer = named.overlay;
+    mcp_session_words(state_fd, &named, &words);
+    struct mcp_how how = {o, words.len ? buf_text(&words) : ""};
+    int status = longlived_run(go, &named, NULL, start_mcp, &how);
+    mcp_session_end(state_fd, &named, made, o);
+    return status;
+}
+
+static int serve_mcp_own_session(const struct options *o, struct gate_options *go, int state_fd)
+{
+    struct err err;
+    char id[NAMED_ID_MAX];
+    struct options own = *o;
+    if (mcp_session_make(state_fd, o, id, &err) < 0)
+        return front_usage_error(&err);
+    own.session = id;
+    own.workspace = own.project = go->project = NULL;
+    return serve_mcp_session(&own, go, state_fd, true);
 }
 
 /* A name that is written wrong would be a tool that is missing. */
@@ -376,5 +408,13 @@ int front_mcp(int argc, char *const *argv)
         check_offered(&o, go.dialect, &err) < 0)
         return front_usage_error(&err);
     go.mcp = true;
-    return o.session ? serve_mcp_session(&o, &go) : longlived_run(&go, NULL, NULL, start_mcp, &o);
+    FD_AT_END int state_fd = -1;
+    int layered = o.session ? 0 : mcp_session_is_wanted(&o, &err);
+    if (layered < 0 || state_open(&state_fd, &err) < 0)
+        return front_usage_error(&err);
+    if (o.session)
+        return serve_mcp_session(&o, &go, state_fd, false);
+    if (layered)
+        return serve_mcp_own_session(&o, &go, state_fd);
+    return longlived_run(&go, NULL, NULL, start_mcp, &(struct mcp_how){&o, ""});
 }

@@ -20,6 +20,8 @@ static const struct row rows[] = {
      "tool_call (default), openai, openai-responses, anthropic or ollama"},
     {"names", OPTIONS_NAMES, AT(names), "dotted",
      "names with dots (fs.read) also where a format's API refuses them"},
+    {"host", OPTIONS_MCP, AT(host), NULL,
+     "changes the folder at once, in place of a session that is reviewed"},
     {"tools", OPTIONS_MCP, AT(tools), "NAME,...", "offers these tools alone"},
     {"read-only", OPTIONS_MCP, AT(read_only), NULL, "offers only tools that change nothing"},
     {"structured", OPTIONS_MCP, AT(structured), NULL,

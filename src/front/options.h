@@ -25,7 +25,7 @@ enum option_set {
     OPTIONS_AGENTS = 1 << 17,  /* --agents --sessions */
     OPTIONS_NAMES = 1 << 18,   /* --names */
     OPTIONS_FILE = 1 << 19,    /* --config alone */
-    OPTIONS_MCP = 1 << 20,     /* --structured --tools --read-only */
+    OPTIONS_MCP = 1 << 20,     /* --host --structured --tools --read-only */
     OPTIONS_SETUP = 1 << 22,   /* --write */
     OPTIONS_SESSION = 1 << 21, /* what is made or done to a session: --overlay --config */
 };
@@ -47,6 +47,7 @@ struct options {
     const char *tools;
     bool structured;
     bool read_only;
+    bool host;
     bool json;
     bool help;
     bool for_session;

@@ -1,63 +1,28 @@
 #include "front/run_review.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "front/front.h"
 #include "front/review_dialogue.h"
+#include "front/session_end.h"
 #include "gate/state.h"
 #include "session/named.h"
-
-/* Whether a command may have changed something: what cannot be opened was changed. */
-static bool is_layer_touched(const struct named *named)
-{
-    FREE_AT_END char *upper = mem_format("%s/upper", named->layer);
-    DIR *dir = opendir(upper);
-    if (!dir)
-        return errno != ENOENT;
-    bool touched = false;
-    for (struct dirent *entry; !touched && (entry = readdir(dir));)
-        touched = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
-    closedir(dir);
-    return touched;
-}
-
-static void remove_reviewed(int state_fd, struct named *named)
-{
-    struct err err;
-    fd_closep(&named->lock_fd);
-    if (named_remove(state_fd, named->id, &err) < 0)
-        log_warning("session %s stays: %s", named->id, err.message);
-}
-
-static void tell_kept(const struct named *named, size_t n)
-{
-    FREE_AT_END char *text = mem_format(
-        "sandgate: session %s keeps %zu %s: `sandgate session diff %s` shows what was changed, "
-        "`sandgate session discard %s` drops it\n",
-        named->id, n, n == 1 ? "change" : "changes", named->id, named->id);
-    (void)fd_write_all(STDERR_FILENO, text, strlen(text));
-}
 
 static void end_review(int state_fd, struct named *named, const struct options *o)
 {
     struct err err;
     enum review_end end = REVIEW_EMPTY;
     size_t left = 0;
-    if (is_layer_touched(named) && review_ask(named, o, &end, &left, &err) < 0) {
+    if (session_is_touched(named) && review_ask(named, o, &end, &left, &err) < 0) {
         log_warning("the changes of session %s stay in it, and cannot be shown: %s", named->id,
                     err.message);
         return;
     }
     if (end == REVIEW_EMPTY || end == REVIEW_DISCARD)
-        remove_reviewed(state_fd, named);
+        session_remove_own(state_fd, named);
     else
-        tell_kept(named, left);
+        session_tell_kept(named, left);
 }
 
 static int make_reviewed(int state_fd, const struct options *o, struct named *ret, struct err *err)

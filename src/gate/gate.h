@@ -25,6 +25,7 @@ struct gate_options {
     bool once;           /* there is one call */
     bool own_hand;       /* a person typed it */
     bool mcp;            /* calls come over MCP */
+    bool needs_layer;    /* nothing is served where that cannot be mounted */
     bool show_system;    /* tests: the machine's programs and settings are visible in the cell */
 };
 

@@ -85,6 +85,13 @@ void review_list(struct session *s, int64_t max, review_fn done, void *arg)
     begin_review(s);
 }
 
+void review_wait_open(struct session *s, review_fn done, void *arg)
+{
+    struct call *own = ask_for_review(s, OP_STAT, ".", done, arg);
+    own->request.stat = (struct op_stat_request){.path = call_path_text(own)};
+    begin_review(s);
+}
+
 void review_diff(struct session *s, const char *path, review_fn done, void *arg)
 {
     struct call *own = ask_for_review(s, OP_LAYER_DIFF, path, done, arg);

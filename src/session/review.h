@@ -11,9 +11,11 @@ enum review_root { REVIEW_PROJECT, REVIEW_LAYER };
 /* `reply` has fields and body as long as the callback lasts; NULL: `err` says why there is none. */
 typedef void (*review_fn)(void *arg, const struct call *reply, const struct err *err);
 
-/* Both call back once. */
+/* All call back once. */
 void review_list(struct session *session, int64_t max, review_fn done, void *arg);
 void review_diff(struct session *session, const char *path, review_fn done, void *arg);
+/* Of any session: its cell is open, or `err` says why there is none. */
+void review_wait_open(struct session *session, review_fn done, void *arg);
 
 /* --- for session.c */
 

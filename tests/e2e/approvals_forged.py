@@ -184,7 +184,7 @@ def nothing_in_words(form):
                     stranger.send(name, call_id="x", **args)
                     stranger.wait("x")
                 place.check_waits(request)
-        done = form.run(place.home, "mcp", "--config", place.config, "--workspace", place.workspace, env=UNSET,
+        done = form.run(place.home, "mcp", "--host", "--config", place.config, "--workspace", place.workspace, env=UNSET,
                         stdin="".join(line + "\n" for line in said(request)).encode())  # fmt: skip
         place.check_waits(request)
         check(b'"error"' in done.stdout, f"mcp: {done}")

@@ -355,8 +355,10 @@ class Gate:
 
     command = "stdio"
 
-    def __init__(self, form, *options, workspace=None, state=None, env=None, binary=None, under=(), lane=None):
-        """`under`: a program with its arguments that starts the gate; `lane`: what the machine lacks (lanes.py)."""
+    def __init__(self, form, *options, workspace=None, state=None, env=None, binary=None, under=(), lane=None,
+                 layered=False):  # fmt: skip
+        """`under`: a program with its arguments that starts the gate; `lane`: what the machine lacks (lanes.py);
+        `layered`: one of MCP works in a session of its own."""
         self.form = form
         self.workspace = workspace
         self.home = state or form.base / "home"
@@ -366,6 +368,9 @@ class Gate:
         self.state = self.home / "sandgate"
         self.errors = tempfile.TemporaryFile()
         argv = [*map(str, under), str(binary or form.binary), self.command, *map(str, options)]
+        # Most tests of the protocol look at the folder itself.
+        if self.command == "mcp" and not layered and "--session" not in options:
+            argv.append("--host")
         if workspace:
             argv += ["--workspace", str(workspace)]
         self.process = subprocess.Popen(

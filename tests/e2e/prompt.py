@@ -384,7 +384,8 @@ def not_for_programs(place):
     for command in ("stdio", "mcp"):
         inside, outside = os.pipe()
         back, answers = os.pipe()
-        argv = [place.form.binary, command, "--workspace", place.workspace, "--config", place.config]
+        argv = [place.form.binary, command, *(["--host"] if command == "mcp" else []), "--workspace", place.workspace,
+                "--config", place.config]
         with Terminal(place.form, place.home, argv, stdin=inside, stdout=answers) as terminal:
             os.close(inside)
             os.close(answers)

@@ -138,7 +138,7 @@ def mcp(place):
         {"id": 2, "method": "tools/call", "params": {"name": "read_file", "arguments": {"path": "old"}}},
     ]
     lines = b"".join(json.dumps({"jsonrpc": "2.0", **a}).encode() + b"\n" for a in asked)
-    done = place.limited("mcp", "--workspace", place.workspace, stdin=lines)
+    done = place.limited("mcp", "--host", "--workspace", place.workspace, stdin=lines)
     check_ended(place, done.returncode, done.stderr.decode())
     if done.returncode == 0:
         answers = [json.loads(line) for line in done.stdout.splitlines()]

@@ -102,13 +102,13 @@ def check_text(report):
 def cases(tap, form, name, argv, env):
     folder = fill(form, f"{name}-text")
     with tap.case(f"{name}: answers as text"):
-        report = run_client(form, [*argv, form.binary, "mcp", "--workspace", folder], env)
+        report = run_client(form, [*argv, form.binary, "mcp", "--host", "--workspace", folder], env)
         check_server(report)
         check_text(report)
     folder = fill(form, name)
     report = {}
     with tap.case(f"{name}: connects, lists, calls"):
-        report = run_client(form, [*argv, form.binary, "mcp", "--structured", "--workspace", folder], env)
+        report = run_client(form, [*argv, form.binary, "mcp", "--host", "--structured", "--workspace", folder], env)
         check_server(report)
     with tap.case(f"{name}: results fit their schemas, text is the same"):
         check_results(report)

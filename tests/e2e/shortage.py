@@ -169,7 +169,7 @@ def large_answers(form):
     place.put("control", CONTROL)
     place.put("small", "x\n")
     for front in ("tool_call", "openai", "mcp"):
-        options = ["mcp", "--structured"] if front == "mcp" else ["stdio", "--format", front]
+        options = ["mcp", "--host", "--structured"] if front == "mcp" else ["stdio", "--format", front]
         text = b"".join(json.dumps(line).encode() + b"\n" for line in requests(front))
         seen = collections.Counter()
         for megabytes in (60, 100, 200):

@@ -80,7 +80,7 @@ static void check_understood(struct mcp_message *m, yyjson_val *id)
         return;
     case MCP_INITIALIZE:
         must(m->version != NULL);
-        mcp_write_initialized(m->request.id_json, m->version, &dialect_native, m->client != NULL,
+        mcp_write_initialized(m->request.id_json, m->version, &dialect_native, m->client != NULL, "",
                               &out);
         break;
     case MCP_TOOLS_LIST:
