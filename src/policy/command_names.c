@@ -60,8 +60,18 @@ static bool names_some(const struct shell_word *words, size_t count)
     return false;
 }
 
+static bool is_python(const struct command_view *view)
+{
+    char room[COMMAND_NAME_MAX];
+    return program_is_python(command_name(&view->words[0], room));
+}
+
 bool command_names_any(const struct command_view *view)
 {
+    for (size_t i = 1; i < view->n && is_python(view); i++) {
+        if (program_find(program_module(view->words[i].text)))
+            return true;
+    }
     return names_some(view->words + 1, view->n - 1);
 }
 
@@ -89,8 +99,13 @@ char *command_names_read(const struct command_view *view)
     buf_add_char(&names, ' ');
     for (size_t i = 0; i < view->n_assigned; i++)
         add_word_names(view, &view->assigned[i], &names);
-    for (size_t i = 1; i < view->n; i++)
+    bool python = is_python(view);
+    for (size_t i = 1; i < view->n; i++) {
+        struct str module = python ? program_module(view->words[i].text) : (struct str){0};
+        if (module.n && buf_add(&names, module.p, module.n) == 0)
+            buf_add_char(&names, ' ');
         add_word_names(view, &view->words[i], &names);
+    }
     if (view->more_words)
         buf_add_text(&names, "* ");
     return mem_copy(buf_str(&names).p, buf_str(&names).n);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "core/path.h"
 #include "policy/command_walk.h"
 
 /* A blank before and behind each. The first is what the others are known by. */
@@ -13,6 +14,7 @@ static const char *const twins[] = {
     " bat batcat ",
     " bazel bazelisk ",
     " bundle bundler ",
+    " cargo cross ",
     " conda mamba micromamba ",
     " coverage python-coverage ",
     " fd fdfind ",
@@ -29,7 +31,7 @@ static const char *const twins[] = {
     " nc netcat ncat ",
     " pytest py.test ",
     " task go-task ",
-    " terraform tofu ",
+    " terraform tofu terragrunt ",
     " vim vi vimx nvim ",
     " yarn yarnpkg ",
 };
@@ -102,6 +104,22 @@ struct str program_package(struct str path)
     size_t n = (size_t)(path.p + path.n - at);
     const char *slash = memchr(at, '/', n);
     return (struct str){at, slash ? (size_t)(slash - at) : n};
+}
+
+struct str program_module(struct str word)
+{
+    static const char main_file[] = "/__main__.py";
+    size_t tail = sizeof main_file - 1;
+    if (word.n > tail && memcmp(word.p + word.n - tail, main_file, tail) == 0)
+        return path_name_of((struct str){word.p, word.n - tail});
+    const char *m = word.n > 2 && word.p[0] == '-' && word.p[1] != '-' ? memchr(word.p, 'm', word.n)
+                                                                       : NULL;
+    if (m)
+        word = (struct str){m + 1, word.n - (size_t)(m + 1 - word.p)};
+    const char *dot = word.n ? memchr(word.p, '.', word.n) : NULL;
+    if (!dot || memchr(word.p, '/', word.n))
+        return (struct str){0};
+    return (struct str){word.p, (size_t)(dot - word.p)};
 }
 
 static void cut_machine(struct str *name)
@@ -181,6 +199,12 @@ struct str program_plain_name(struct str name, char room[PROGRAM_NAME_ROOM])
     if (!list)
         list = find_twins(name);
     return list ? (struct str){list + 1, strcspn(list + 1, " ")} : plain;
+}
+
+bool program_is_python(struct str name)
+{
+    char room[PROGRAM_NAME_ROOM];
+    return command_in_list(" python pypy py ", program_plain_name(name, room));
 }
 
 bool program_may_be_other(struct str name)

@@ -35,5 +35,8 @@ const char *program_family(struct str name);
 bool program_has_others(struct str name);
 /* A file in the folder of a package: `npm` of `/usr/lib/node_modules/npm/bin/npm-cli.js`. n is 0 for none. */
 struct str program_package(struct str path);
+/* Of a word of python: `pip` of `pip._internal`, `-mpip.__main__` and `lib/pip/__main__.py`. n is 0 for anything else. */
+struct str program_module(struct str word);
+bool program_is_python(struct str name);
 
 #endif

@@ -478,6 +478,8 @@ char *program_file_names(const struct command_view *view)
     word.n -= from;
     struct str package = program_package(word);
     struct str file = path_name_of(word);
-    return mem_format(" %.*s %.*s ", (int)(file.n < 200 ? file.n : 0), file.n ? file.p : "",
-                      (int)(package.n < 200 ? package.n : 0), package.n ? package.p : "");
+    struct str module = python ? program_module(word) : (struct str){0};
+    return mem_format(" %.*s %.*s %.*s ", (int)(file.n < 200 ? file.n : 0), file.n ? file.p : "",
+                      (int)(package.n < 200 ? package.n : 0), package.n ? package.p : "",
+                      (int)(module.n < 200 ? module.n : 0), module.n ? module.p : "");
 }

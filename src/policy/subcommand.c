@@ -75,8 +75,8 @@ static const struct program programs[] = {
     {" rustup ", NULL, " component target toolchain run ", NULL, NULL, BEGINS_AT_PLUS | HAS_GROUPS},
     {" svn ", NULL, NULL},
     {" systemctl ", NULL, NULL},
-    {" terraform tofu terragrunt ", NULL, " state workspace ", .through = " run-all ",
-     .acts = " destroy "},
+    {" terraform tofu terragrunt ", NULL, " state workspace ",
+     .through = " run-all run stack exec ", .acts = " destroy "},
     {" tox ",
      " -e --env -c --conf -x --override -f --workdir --root --runner -m --labels --discover "
      "--result-json -k ",
@@ -225,6 +225,13 @@ static bool acts(const struct program *program, struct str word)
     return command_in_list(program->acts, name);
 }
 
+/* `docker build --output type=registry` pushes what it has built, as `--push` does. */
+static bool writes_to_registry(struct str word)
+{
+    return word.n &&
+           (memmem(word.p, word.n, "type=registry", 13) || memmem(word.p, word.n, "push=true", 9));
+}
+
 static bool is_signed(struct str word)
 {
     return word.n > 1 && word.p[0] != '-' && strchr("+-", word.p[word.n - 1]);
@@ -239,7 +246,9 @@ bool subcommand_goes_on(const struct command_view *view, const struct program *p
         return true;
     for (size_t i = sub->at + 1; i < view->n; i++) {
         struct str word = view->words[i].text;
-        if (acts(program, word) || (program->rules & SIGNED_WORDS && is_signed(word)))
+        if (acts(program, word) ||
+            (program->rules & HAS_GROUPS && program->acts && writes_to_registry(word)) ||
+            (program->rules & SIGNED_WORDS && is_signed(word)))
             return true;
     }
     return false;
@@ -250,6 +259,8 @@ void subcommand_add_later(const struct command_view *view, const struct program 
 {
     struct str word = view->words[i].text;
     bool any = !word_is_fixed(view, &view->words[i]) ||
+               (program && program->rules & HAS_GROUPS && program->acts &&
+                writes_to_registry(word)) ||
                (program && program->rules & SIGNED_WORDS && is_signed(word));
     while (program && acts(program, word) && word.p[0] == '-') {
         word.p++;
