@@ -399,7 +399,27 @@ int cell_order(struct cell *cell, const struct frame *frame, const struct frame_
     return r < 0 ? err_set(err, ERR_INTERRUPTED, "the cell ended (%s)", strerror(-r)) : 0;
 }
 
-static int spawn_with(const struct cell_spec *spec, int shelf_fd, struct cell_process *ret)
+static int not_started(int error, struct err *err)
+{
+    return err_set(err, err_code_for(error, ERR_SANDBOX_UNAVAILABLE), "starting a cell: %s%s",
+                   strerror(error), err_is_shortage(error) ? "; try again" : "");
+}
+
+/* A helper that its owner knows of, and that does nothing yet. */
+static int spawn_helper(const struct cell_events *events, void *arg, struct cell_process *ret,
+                        struct err *err)
+{
+    int r = cell_spawn(ret);
+    if (r < 0)
+        return not_started(-r, err);
+    if (!events->spawned || events->spawned(arg, ret->pid, err) == 0)
+        return 0;
+    cell_process_end(ret);
+    return -1;
+}
+
+static int spawn_with(const struct cell_spec *spec, int shelf_fd, const struct cell_events *events,
+                      void *arg, struct cell_process *ret, struct err *err)
 {
     BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
     struct json_out j = {.out = &head};
@@ -408,20 +428,13 @@ static int spawn_with(const struct cell_spec *spec, int shelf_fd, struct cell_pr
     int r = head.failed ? -EMSGSIZE : -EPIPE;
     /* The helper that was prepared may have been killed meanwhile: another one is started. */
     for (int i = 0; i < SPAWN_TRIES && (r == -EPIPE || r == -ECONNRESET); i++) {
-        r = cell_spawn(ret);
-        if (r < 0)
-            return r;
+        if (spawn_helper(events, arg, ret, err) < 0)
+            return -1;
         r = frame_send(ret->control, &frame, shelf_fd);
         if (r < 0)
             cell_process_end(ret);
     }
-    return r;
-}
-
-static int not_started(int error, struct err *err)
-{
-    return err_set(err, err_code_for(error, ERR_SANDBOX_UNAVAILABLE), "starting a cell: %s%s",
-                   strerror(error), err_is_shortage(error) ? "; try again" : "");
+    return r < 0 ? not_started(-r, err) : 0;
 }
 
 /* A handle that was made has its `data`. */
@@ -447,9 +460,8 @@ int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *
 {
     FD_AT_END int shelf = shelf_fd;
     struct cell_process process;
-    int r = spawn_with(spec, shelf, &process);
-    if (r < 0)
-        return not_started(-r, err);
+    if (spawn_with(spec, shelf, events, arg, &process, err) < 0)
+        return -1;
     FREE_AT_END struct cell *cell = mem_zero(sizeof *cell);
     *cell = (struct cell){.loop = loop,
                           .events = events,

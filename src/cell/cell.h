@@ -19,6 +19,9 @@ struct cell_events {
     void (*ended)(void *arg, const struct frame *frame);
     /* The cell is gone; called once, never from inside cell_start or cell_send. Free it then. */
     void (*dead)(void *arg, const char *why);
+    /* NULL, or: its first process is there and does nothing yet, because it has no specification. Called from inside
+     * cell_start, which fails when this does. */
+    int (*spawned)(void *arg, pid_t group, struct err *err);
 };
 
 /* Starts the process for the next cell, while it is still being found out what that is to be; and ends it, if there was

@@ -294,8 +294,17 @@ static void host_takes_death(void *arg, const char *why)
         cell_prepare();
 }
 
-static const struct cell_events cell_events = {host_takes_frame, host_takes_unsent, host_takes_end,
-                                               host_takes_death};
+static int host_takes_spawn(void *arg, pid_t group, struct err *err)
+{
+    struct host *h = arg;
+    return h->functions->spawned ? h->functions->spawned(h->owner, group, err) : 0;
+}
+
+static const struct cell_events cell_events = {.frame = host_takes_frame,
+                                               .unsent = host_takes_unsent,
+                                               .ended = host_takes_end,
+                                               .dead = host_takes_death,
+                                               .spawned = host_takes_spawn};
 
 /* --- its beginning and end */
 

@@ -20,6 +20,8 @@ enum host_state {
 struct host_owner {
     /* A cell starts: what has to come before all calls is sent now. host_open follows. */
     void (*opening)(void *owner);
+    /* NULL, or as in cell/cell.h. */
+    int (*spawned)(void *owner, pid_t group, struct err *err);
     /* A call that waited goes on: the cell is open. */
     void (*go_on)(void *owner, struct call *call);
     /* A call that waited is given up. */

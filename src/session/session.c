@@ -175,14 +175,17 @@ static void settings_came(struct call *call)
 
 /* --- what the host of its cells tells */
 
+/* Nothing mounts the layer before its processes are known. */
+static int session_spawned(void *owner, pid_t group, struct err *err)
+{
+    const struct session *s = owner;
+    return s->layer ? layer_note_cell(s->layer, group, err) : 0;
+}
+
 static void session_opening(void *owner)
 {
     struct session *s = owner;
     struct call *call;
-    struct err err;
-    /* Nothing mounts the layer before its processes are known. */
-    if (s->layer && layer_note_cell(s->layer, cell_group(s->host.cell), &err) < 0)
-        host_kill(&s->host, err.message);
     snprintf(s->cell_tag, sizeof s->cell_tag, "%s-%x", s->tag, s->host.cells);
     s->to_come = 0;
     send_rules(s, s->operator_config);
@@ -312,6 +315,7 @@ static void session_no_cell(void *owner, const struct err *err)
 
 const struct host_owner session_host_owner = {
     .opening = session_opening,
+    .spawned = session_spawned,
     .go_on = go_on_waiting,
     .give_up = give_up_waiting_call,
     .replied = call_replied,
