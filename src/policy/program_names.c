@@ -122,6 +122,18 @@ struct str program_module(struct str word)
     return (struct str){word.p, (size_t)(dot - word.p)};
 }
 
+/* `perl5.36-x86_64-linux-gnu` */
+static void cut_machine_behind(struct str *name)
+{
+    static const char *const marks[] = {"-linux-gnu", "-linux-musl", "-linux-gnueabihf"};
+    for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
+        size_t n = strlen(marks[i]);
+        const char *dash = name->n > n ? memrchr(name->p, '-', name->n - n) : NULL;
+        if (dash && dash > name->p && memcmp(name->p + name->n - n, marks[i], n) == 0)
+            name->n = (size_t)(dash - name->p);
+    }
+}
+
 static void cut_machine(struct str *name)
 {
     static const char *const marks[] = {"-linux-gnu-", "-linux-musl-", "-linux-gnueabihf-"};
@@ -161,6 +173,7 @@ static struct str cut_version(struct str *name)
 
 static struct str plain_name(struct str name, struct str *ret_version)
 {
+    cut_machine_behind(&name);
     cut_machine(&name);
     while (cut_end(&name))
         ;

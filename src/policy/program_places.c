@@ -81,7 +81,7 @@ static bool text_sets_otherwise(struct str text)
     return false;
 }
 
-/* `for t in tests/*.sh; do sh $t; done`: each of them is one word, a path. */
+/* `for t in tests/?.sh; do sh $t; done`: each of them is one word, a path. */
 static bool is_path_of_loop(const struct command_view *view, struct str word)
 {
     struct str text = view->text;
@@ -193,8 +193,11 @@ static bool placed_is_open(const struct command_view *view, size_t at)
     if (i + 1 == view->n ? may_split(view, i) : is_open_at(view, i + 1))
         return true;
     char room[COMMAND_NAME_MAX];
-    return i + 1 < view->n && program_starts_again(command_name(&view->words[i + 1], room)) &&
-           is_open_from(view, i + 2);
+    if (i + 1 >= view->n)
+        return false;
+    return (program_starts_again(command_name(&view->words[i + 1], room)) &&
+            is_open_from(view, i + 2)) ||
+           program_inner_open(view, i + 1);
 }
 
 static bool container_is_open(const struct command_view *view, bool closed)
@@ -205,10 +208,47 @@ static bool container_is_open(const struct command_view *view, bool closed)
             return false;
     }
     for (size_t i = 1; i < view->n; i++) {
-        if (command_in_list(closed ? " exec debug " : " exec run create ", view->words[i].text))
+        if (command_in_list(closed ? " exec debug rsh " : " exec run create ", view->words[i].text))
             return placed_is_open(view, i);
     }
     return false;
+}
+
+/* --- parallel */
+
+static bool any_is_option(const struct command_view *view, size_t from)
+{
+    for (size_t i = from; i < view->n; i++) {
+        if (view->words[i].text.n && view->words[i].text.p[0] == '-')
+            return true;
+    }
+    return false;
+}
+
+/* Where the program of `parallel` stands: behind its options, of which these take a value. */
+bool program_of_input_open(const struct command_view *view)
+{
+    static const char values[] =
+        " -j -P -n -N -I -a -S -C -d -E -L -s -D -i -e -k -t -r -R -v --joblog --results --tmpdir --colsep "
+        "--delay --timeout --arg-file --jobs --max-args --max-procs --sshlogin --workdir --wd "
+        "--delimiter --tagstring --load --memfree --nice --retries --block --env --basefile --return "
+        "--halt --shellquote --recstart --recend --max-replace-args --sshloginfile --profile ";
+    size_t i = 1;
+    while (i < view->n && !is_open_at(view, i) && view->words[i].text.n &&
+           view->words[i].text.p[0] == '-')
+        i += command_in_list(values, view->words[i].text) ? 2 : 1;
+    if (i >= view->n)
+        return view->n > 1 &&
+               !command_in_list(" --version --help --citation ", view->words[1].text);
+    /* Without a program each argument is one. */
+    struct str word = view->words[i].text;
+    char room[COMMAND_NAME_MAX];
+    struct str name = command_name(&view->words[i], room);
+    if (program_starts_again(name) && (!shells_have(name) || any_is_option(view, i + 1)))
+        return true;
+    if (!is_open_at(view, i) && program_inner_open(view, i))
+        return true;
+    return is_open_at(view, i) || (word.n && word.p[0] == '{') || str_begins(word, STR(":::"));
 }
 
 /* --- find */
@@ -256,7 +296,9 @@ bool program_places_open(const struct program_use *use, struct str plain)
         return script_word_is_open(view, "oO", true);
     if (command_in_list(" perl raku ruby php lua luajit node python pypy ts-node tsx ", plain))
         return script_word_is_open(view, "IWXCrdzK", false);
-    if (command_in_list(" docker podman nerdctl docker-compose podman-compose ", plain) &&
+    if (command_in_list(
+            " docker podman nerdctl docker-compose podman-compose buildah runc crun crictl ip ",
+            plain) &&
         container_is_open(view, false))
         return true;
     if (command_in_list(" kubectl ", plain) && container_is_open(view, true))

@@ -7,4 +7,7 @@
 /* Whether a word at such a place is known only when it runs, and so may be any program. `plain` is the program's plain name. */
 bool program_places_open(const struct program_use *use, struct str plain);
 
+/* The same for `parallel` and its like, whose program may come from their input. */
+bool program_of_input_open(const struct command_view *view);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "policy/command_uses.h"
 #include "policy/program_rows.h"
+#include "policy/program_starts.h"
 #include "policy/subcommand.h"
 
 enum runner_flag {
@@ -103,7 +104,9 @@ bool program_runs_open(const struct program_use *use)
     while (i < view->n && word_is_fixed(view, &view->words[i]) && view->words[i].text.n &&
            view->words[i].text.p[0] == '-')
         i += command_in_list(values, view->words[i].text) ? 2 : 1;
-    return i < view->n ? !word_is_fixed(view, &view->words[i]) : view->more_words;
+    if (i >= view->n)
+        return view->more_words;
+    return !word_is_fixed(view, &view->words[i]) || program_inner_open(view, i);
 }
 
 enum program_runs program_runs(const struct program_use *use, char room[PROGRAM_FAULT_MAX])

@@ -94,7 +94,10 @@ static const struct start {
      "chronic ifne proxychains torify winpty schroot runcon devbox apptainer singularity bear "
      "scan-build ccache sccache distcc icecc heaptrack rr gdbserver nodemon concurrently cross-env "
      "dotenv wireit socat corepack apply xapply perlbrew ld.so ld-linux-x86-64.so.2 ld-linux-aarch64.so.1 "
-     "ld-musl-x86_64.so.1 ld-musl-aarch64.so.1 ld-linux.so.2 daemonize dbus-launch envchain ",
+     "ld-musl-x86_64.so.1 ld-musl-aarch64.so.1 ld-linux.so.2 daemonize dbus-launch envchain "
+     "chpst setuidgid softlimit envdir s6-setuidgid execlineb runsvdir daemon nq tsp task-spooler pueue gtk-launch xterm "
+     "gnome-terminal konsole alacritty wezterm urxvt dtach abduco asciinema ttyrec termtosvg websocketd tcpserver autossh "
+     "gprofng catchsegv fakechroot nsjail minijail0 systemd-inhibit nocache cgexec schedtool cset expect_unbuffer mosh ",
      NULL, NULL, NULL, START_ALL, NULL},
     {" pyenv rbenv nodenv goenv jenv plenv fnm volta nvm rye pixi opam ", NULL, NULL,
      " exec run x ", START_BARE | START_REST, NULL},
@@ -102,6 +105,7 @@ static const struct start {
      " exec run create ", START_BARE, NULL},
     {" kubectl oc ", " exec run debug ", NULL, " -- ", START_BARE | START_REST, NULL},
     {" docker podman nerdctl docker-compose ", " run create ", NULL, NULL, 0, NULL},
+    {" podman buildah ", NULL, NULL, " unshare ", START_BARE | START_REST, NULL},
     {" tox nox lxc incus multipass distrobox toolbox doppler op chamber aws-vault infisical teller dotenvx "
      "zellij lxc-attach vault fab ",
      NULL, NULL, " -- ", START_BARE | START_REST, NULL},
@@ -113,6 +117,22 @@ static const struct start {
     {" prove ", NULL, "e", " exec ", 0, "IjPsM"},
 
     {" mapfile readarray complete compgen ", NULL, "C", NULL, 0, NULL},
+    /* Shells by a name of their own are not read. */
+    {" bash sh dash zsh ksh yash lksh posh osh ysh elvish nu xonsh rc es sash hush murex ion static-sh bash-static git-shell ",
+     NULL, "c", " command commands ", START_CODE, "oO"},
+    {" ipython bpython jython micropython guile ", NULL, "c", NULL, START_CODE, NULL},
+    {" jruby irb tsx ts-node qjs d8 jjs ghc scala kotlin clojure clj bb racket csi iex mix ocaml swift csharp puppet "
+     "chef-apply ",
+     NULL, "e", " eval execute print ", START_CODE, NULL},
+    {" sbcl octave fsi php ", NULL, NULL, " eval load exec execute ", START_CODE, NULL},
+    {" erl matlab ", NULL, NULL, " eval batch r ", START_ONE_DASH | START_CODE, NULL},
+    {" swipl ", NULL, "g", NULL, START_CODE, NULL},
+    {" nix-instantiate nix ", NULL, "E", " expr ", START_CODE, NULL},
+    {" rails wp drush ", NULL, NULL, " runner r eval php:eval php-eval ", START_BARE | START_CODE,
+     NULL},
+    {" manage django-admin ", NULL, "c", " command ", START_CODE, NULL},
+    {" sqlite3 ", NULL, NULL, " .shell ", START_HOLDS, NULL},
+    {" sqlite3 ", NULL, NULL, " .system ", START_HOLDS, NULL},
     {" perl ", NULL, "eE", NULL, START_CODE, "MmIxFiC0l"},
     {" perl ", NULL, "Mmd", NULL, 0, "eEIxFiC0l"},
     {" python pypy ", NULL, "c", NULL, START_CODE, "WXm"},
@@ -209,8 +229,9 @@ static bool rest_is_open(const struct command_view *view, size_t i)
         i++;
     if (is_open_word(view, i) || i >= view->n)
         return is_open_word(view, i);
-    return program_starts_again(command_name(&view->words[i], room)) &&
-           (any_open(view, i + 1) || any_has_braces(view, i + 1));
+    return (program_starts_again(command_name(&view->words[i], room)) &&
+            (any_open(view, i + 1) || any_has_braces(view, i + 1))) ||
+           program_inner_open(view, i);
 }
 
 static bool value_is_open(const struct start *start, const struct command_view *view, size_t i,
@@ -327,39 +348,6 @@ static bool word_starts_open(const struct start *start, const struct command_vie
 
 /* --- the whole use */
 
-static bool any_is_option(const struct command_view *view, size_t from)
-{
-    for (size_t i = from; i < view->n; i++) {
-        if (view->words[i].text.n && view->words[i].text.p[0] == '-')
-            return true;
-    }
-    return false;
-}
-
-/* Where the program of `parallel` stands: behind its options, of which these take a value. */
-static bool place_is_open(const struct command_view *view)
-{
-    static const char values[] =
-        " -j -P -n -N -I -a -S -C -d -E -L -s -D -i -e -k -t -r -R -v --joblog --results --tmpdir --colsep "
-        "--delay --timeout --arg-file --jobs --max-args --max-procs --sshlogin --workdir --wd "
-        "--delimiter --tagstring --load --memfree --nice --retries --block --env --basefile --return "
-        "--halt --shellquote --recstart --recend --max-replace-args --sshloginfile --profile ";
-    size_t i = 1;
-    while (i < view->n && !is_open_word(view, i) && view->words[i].text.n &&
-           view->words[i].text.p[0] == '-')
-        i += command_in_list(values, view->words[i].text) ? 2 : 1;
-    if (i >= view->n)
-        return view->n > 1 &&
-               !command_in_list(" --version --help --citation ", view->words[1].text);
-    /* Without a program each argument is one. */
-    struct str word = view->words[i].text;
-    char room[COMMAND_NAME_MAX];
-    struct str name = command_name(&view->words[i], room);
-    if (program_starts_again(name) && (!shells_have(name) || any_is_option(view, i + 1)))
-        return true;
-    return is_open_word(view, i) || (word.n && word.p[0] == '{') || str_begins(word, STR(":::"));
-}
-
 static bool start_is_for(const struct start *start, const struct program_use *use, struct str name,
                          struct str plain)
 {
@@ -376,7 +364,7 @@ static bool start_is_open(const struct start *start, const struct program_use *u
 {
     const struct command_view *view = use->view;
     if (start->flags & START_PLACE)
-        return place_is_open(view);
+        return program_of_input_open(view);
     if (start->flags & START_ALL)
         return any_open(view, 1);
     size_t end = start->flags & START_BEFORE && use->at < view->n ? use->at : view->n;
@@ -417,6 +405,22 @@ bool program_starts_open(const struct program_use *use)
             return true;
     }
     return program_places_open(use, names.plain) || program_runs_open(use);
+}
+
+bool program_inner_open(const struct command_view *outer, size_t at)
+{
+    char other[COMMAND_NAME_MAX];
+    struct command_view view = *outer;
+    view.words += at;
+    view.n -= at;
+    struct subcommand sub = {BUF_INIT(SHELL_TEXT_MAX), view.n, true, true, view.n};
+    const struct program *program = program_find(command_name(&view.words[0], other));
+    if (program && !program_has_targets(program))
+        subcommand_read(&view, program, &sub);
+    struct program_use use = {&view, buf_str(&sub.text), sub.at, sub.sure, sub.last};
+    bool open = program_starts_open(&use);
+    buf_done(&sub.text);
+    return open;
 }
 
 bool program_starts_words(const struct program_use *use)
