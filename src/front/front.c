@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -79,6 +80,26 @@ int front_print(struct str answer)
     return ended ? 0 : put_on_stdout(STR("\n"));
 }
 
+/* Root makes it as the owner of the folder that it lies in, whose user the cell will be; from the beginning, since that user
+ * could put something else in its place before it is given away. */
+static int make_run_folder(const char *state, const char *path)
+{
+    struct stat st;
+    bool as_owner = geteuid() == 0 && stat(state, &st) == 0 && st.st_uid != 0;
+    if (as_owner) {
+        setfsgid(st.st_gid);
+        setfsuid(st.st_uid);
+        int r = mkdir(path, 0755);
+        int error = errno;
+        setfsuid(0);
+        setfsgid(getegid());
+        errno = error;
+        if (r == 0 || error != EACCES)
+            return r;
+    }
+    return mkdir(path, 0755);
+}
+
 /* A run's own folder beneath --state, made when it is missing. */
 static int run_folder(const struct options *o, char **ret_path, struct err *err)
 {
@@ -89,7 +110,7 @@ static int run_folder(const struct options *o, char **ret_path, struct err *err)
     char *path = mem_format("%s/%s", o->state, o->run);
     struct stat st;
     /* A link of that name would make @state whatever it points to. */
-    if ((mkdir(path, 0755) < 0 && errno != EEXIST) || lstat(path, &st) < 0 ||
+    if ((make_run_folder(o->state, path) < 0 && errno != EEXIST) || lstat(path, &st) < 0 ||
         (!S_ISDIR(st.st_mode) && (errno = ENOTDIR))) {
         err_set(err, ERR_INVALID_ARGUMENTS, "the run's folder %s: %s", path, strerror(errno));
         free(path);
