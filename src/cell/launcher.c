@@ -154,6 +154,7 @@ static int watch_launched_cell(struct watched *w)
         int status;
         for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
             if (pid == w->worker) {
+                w->worker = 0;
                 describe_death(status);
                 return 1;
             }
@@ -289,15 +290,22 @@ static int launch_lone(struct start *start, worker_fn worker)
     lock_bounds_if_allowed();
     if (identity_drop(&start->spec, &err) < 0)
         return report_failure(&err);
-    /* Changing uids cleared it. The gate's end is heard of on the control socket as well. */
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    /* The gate's end is heard of on the control socket, so that this process lives to end its worker and wait for it. */
+    prctl(PR_SET_PDEATHSIG, 0);
     prctl(PR_SET_NAME, "sandgate-cell");
     umask(start->spec.umask);
     watched.worker = start_worker(start, NULL, worker, &watched.signals, &err);
     close_for_worker(start);
     for (size_t i = 0; i < start->spec.n_roots; i++)
         fd_closep(&start->trees.root[i]);
-    return watched.worker < 0 ? report_failure(&err) : watch_launched_cell(&watched);
+    if (watched.worker < 0)
+        return report_failure(&err);
+    int r = watch_launched_cell(&watched);
+    if (watched.worker > 0) {
+        kill(watched.worker, SIGKILL);
+        waitpid(watched.worker, NULL, 0);
+    }
+    return r;
 }
 
 int launcher_main(worker_fn worker)

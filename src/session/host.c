@@ -285,7 +285,7 @@ static void host_takes_death(void *arg, const char *why)
     bool needed = h->functions->died(h->owner, &err);
     /* Those that were never sent to it only need another one, but not for ever. */
     give_up_waiting(h, &err, PATIENCE);
-    if ((h->waiting || needed) && host_begin(h, &err) < 0) {
+    if ((h->waiting || needed || weaker) && host_begin(h, &err) < 0) {
         give_up_waiting(h, &err, 0);
         h->functions->no_cell(h->owner, &err);
     }

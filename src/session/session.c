@@ -299,6 +299,9 @@ static bool weaken_session(void *owner)
     if (findings_tier(&f).id != TIER_LANDLOCK ||
         finding_may_pass(&f.of[findings_missing(&f, NEED_FULL)]))
         return false;
+    BUF_AT_END struct buf cause = BUF_INIT(sizeof s->weaker - 1);
+    finding_write_cause(&f.of[findings_missing(&f, NEED_FULL)], &cause);
+    snprintf(s->weaker, sizeof s->weaker, "%s", buf_text(&cause));
     s->spec.tier = TIER_LANDLOCK;
     s->workplace.tier = tier_of_cell(&s->spec);
     return true;

@@ -24,6 +24,7 @@ struct session {
     char *base;
     char *command_base;
     char *layer;       /* of an overlay over the first root; NULL: there is none */
+    char weaker[512];  /* why its cells are not of the tier full; "": they are */
     char *settings;    /* path of the workspace's own file in the first root; NULL: there is none */
     char tag[16];      /* of this gate's temporary files */
     char cell_tag[32]; /* of those of the cell at hand: a later one must not sweep its own */

@@ -1,7 +1,6 @@
 /* How a call of an open cell begins. */
 #include <string.h>
 
-#include "cell/probe.h"
 #include "core/call_limits.h"
 #include "session/commands.h"
 #include "session/preview.h"
@@ -20,12 +19,10 @@ void session_run_command(struct session *s, struct call *call)
 static void refuse_without_mounts(struct session *s, struct call *call)
 {
     struct err err;
-    char cause[400] = "this machine allows no full sandbox";
-    (void)probe_cause(NEED_FULL, cause, sizeof cause);
     err_set(&err, ERR_SANDBOX_UNAVAILABLE,
             "%s (the sandbox is `landlock` here: file tools run in it, and no command does; "
             "`sandgate doctor` tells more)",
-            cause);
+            s->weaker);
     session_end_waiting(s, call, &err);
 }
 
