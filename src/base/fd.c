@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/resolve.h"
+
 void fd_closep(int *fd)
 {
     if (*fd < 0)
@@ -71,10 +73,7 @@ bool fd_is_special(int error)
 
 int fd_open_beneath(int dir, const char *path, int flags, mode_t mode)
 {
-    struct open_how how = {.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
-                           .mode = mode,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
-    return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+    return resolve_open(dir, path, flags, mode, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 }
 
 bool fd_same_file(int a, int b)

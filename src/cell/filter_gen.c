@@ -94,8 +94,8 @@ static const char *const absent_without[] = {"utimensat", "tgkill", "fchmodat", 
 
 /* Asked for by the C library, which lives well without an answer. */
 static const char *const absent[] = {"clone3", "sysinfo", "prlimit64", "sched_getaffinity",
-                                     "open",   "openat",  "ioctl",     "readlink",
-                                     "uname",  "getcwd"};
+                                     "open",   "ioctl",   "readlink",  "uname",
+                                     "getcwd"};
 
 static void check_added(int r, const char *name)
 {
@@ -172,6 +172,18 @@ static const struct condition conditions[] = {
     WHEN(fcntl, 1, INT_BITS, F_GETFL),
 };
 
+/* Where openat2 is refused by a filter around all this, base/resolve.c opens each name by itself. The C library, which asks
+ * for files of the system, gets along without. */
+static void add_open_by_names(scmp_filter_ctx ctx)
+{
+    check_added(seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
+                                 SCMP_A2(SCMP_CMP_MASKED_EQ, O_NOFOLLOW, O_NOFOLLOW)),
+                "openat");
+    check_added(seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(openat), 1,
+                                 SCMP_A2(SCMP_CMP_MASKED_EQ, O_NOFOLLOW, 0)),
+                "openat");
+}
+
 static void add_conditional(scmp_filter_ctx ctx, bool in_namespaces)
 {
     for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
@@ -188,6 +200,8 @@ static void add_conditional(scmp_filter_ctx ctx, bool in_namespaces)
                                  SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
                                  SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_SHARED, 0)),
                 "mmap");
+    if (!in_namespaces)
+        add_open_by_names(ctx);
 }
 
 static void add_calls(scmp_filter_ctx ctx, uint32_t action, const char *const *names, size_t count)
@@ -208,9 +222,11 @@ static void filter_worker_compile(struct program *program, bool in_namespaces)
     seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, DEFAULT_ACTION);
     add_calls(ctx, SCMP_ACT_ALLOW, NAMES(allowed));
     add_calls(ctx, SCMP_ACT_ERRNO(ENOSYS), NAMES(absent));
-    if (in_namespaces)
+    if (in_namespaces) {
         add_calls(ctx, SCMP_ACT_ALLOW, NAMES(allowed_in_namespaces));
-    else
+        add_seccomp_call(ctx, SCMP_ACT_ERRNO(ENOSYS), "openat");
+    }
+    if (!in_namespaces)
         add_calls(ctx, SCMP_ACT_ERRNO(EPERM), NAMES(absent_without));
 #ifdef SANDGATE_SANITIZED
     add_calls(ctx, SCMP_ACT_ALLOW, NAMES(sanitizer_calls));

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/resolve.h"
 #include "core/path.h"
 
 static _Thread_local int lack;
@@ -35,13 +36,8 @@ int beneath_take_lack(void)
 
 int beneath_open_at(int dir, const char *path, int flags, mode_t mode, uint64_t resolve)
 {
-    struct open_how how = {
-        .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC |
-                                      (flags & O_PATH ? 0 : O_NOCTTY | O_NONBLOCK)),
-        .mode = mode,
-        .resolve = resolve | RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
-    };
-    int fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+    int fd = resolve_open(dir, path, flags | (flags & O_PATH ? 0 : O_NOCTTY | O_NONBLOCK), mode,
+                          resolve | RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
     if (fd < 0)
         beneath_note_lack(errno);
     return fd;

@@ -12,8 +12,8 @@ import lanes
 import lib
 from lib import check
 
-CELL = ["landlock", "seccomp", "openat2"]
-FULL = ["user_namespaces", "namespaces", "mounts", "proc"]
+CELL = ["landlock", "seccomp"]
+FULL = ["user_namespaces", "namespaces", "mounts", "proc", "openat2"]
 GROUPS = ["cgroup_memory", "cgroup_processes", "cgroup_cpu"]
 IN_NAMESPACES = ["namespaces", "mounts", "proc", "overlay"]
 REQUIRED = {"sandbox": {"require": "full"}}

@@ -5,6 +5,7 @@ a worker that was taken over, too. Prints TAP."""
 import errno
 import json
 import os
+import threading
 
 import broken
 import lanes
@@ -148,6 +149,57 @@ def kept_logs(place):
     check(os.listdir(state / "logs") == ["execution.jsonl"], os.listdir(state / "logs"))
 
 
+def in_a_cell(place):
+    """in a command of another gate, where even openat2 is refused, a gate has this tier"""
+    # Where no group counts the memory of a command, it has no Landlock either.
+    told = json.loads(place.form.run(place.state, "doctor", "--json").stdout)
+    watched = told["enforces"]["limits"]["memory"] == "watched"
+    inside = place.workspace / "sandgate"
+    place.form.write(inside, place.form.binary.read_bytes()).chmod(0o755)
+    (place.workspace / "leads-out").symlink_to(place.open_folder)
+    for words, wanted in (
+        (["read_file", '{"path":"good"}'], '"content":"good\\n"'),
+        (["write_file", '{"path":"below/made","content":"x"}'], '"tier":"landlock"'),
+        (["write_file", '{"path":"leads-out/made","content":"x"}'], "SYMLINK_OUTSIDE_WORKSPACE"),
+        (["run_command", '{"command":"true"}'], "SANDBOX_UNAVAILABLE"),
+    ):
+        command = ["env", "SANDGATE_APPROVAL_DEFAULT=approve", inside, "call", *words]
+        done = place.form.run(place.state, "run", "--workspace", place.workspace, "--", *command)
+        check(("SANDBOX_UNAVAILABLE" if watched else wanted) in done.stdout.decode(), f"{words}: {done}")
+    check(watched or (place.workspace / "below/made").read_text() == "x", "the file")
+    inside.unlink()
+
+
+def by_names(place):
+    """no path leads out while folders and links are exchanged, where each name is opened by itself"""
+    for name in ("swap", "real"):
+        place.form.folder(f"ws/{name}")
+        place.form.write(place.workspace / name / "secret", "inside\n")
+    place.form.write(place.open_folder / "secret", SECRET)
+    link = place.workspace / "link"
+    link.symlink_to(place.open_folder)
+    stop = threading.Event()
+
+    def exchange():
+        while not stop.is_set():
+            lib.exchange(place.workspace / "swap", link)
+
+    other = threading.Thread(target=exchange)
+    with place.gate(lane=lanes.inside_a_cell) as gate:
+        gate.ok("read_file", path="good")
+        other.start()
+        try:
+            answers = [gate.call("read_file", path="swap/secret") for _ in range(300)]
+        finally:
+            stop.set()
+            other.join()
+    for answer in answers:
+        text = json.dumps(answer)
+        check(SECRET not in text, text)
+    check(any(answer["ok"] for answer in answers) and not all(answer["ok"] for answer in answers), "nothing was exchanged")
+    (place.open_folder / "secret").unlink()
+
+
 def never_lower(place):
     """neither a workspace's file nor what a session lacks later makes a tier weaker than the operator demands"""
     place.form.write(place.workspace / "sandgate.json", json.dumps({"sandbox": {"require": "landlock"}}))
@@ -161,7 +213,8 @@ def never_lower(place):
         expect_error(gate.call("read_file", path="good"), "SANDBOX_UNAVAILABLE")
 
 
-CASES = [file_tools, links_out, who_it_is, taken_over, calls_refused, what_needs_mounts, kept_logs, never_lower]
+CASES = [file_tools, links_out, who_it_is, taken_over, calls_refused, what_needs_mounts, kept_logs, in_a_cell, by_names,
+         never_lower]
 
 
 if __name__ == "__main__":

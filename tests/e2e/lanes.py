@@ -17,6 +17,7 @@ CLONE = 56 if X86 else 220
 # unshare, setns, mount, umount2, pivot_root; open_tree to fspick; mount_setattr
 REFUSED_BY_DOCKER = ((272, 308, 165, 166, 155) if X86 else (97, 268, 40, 39, 41)) + (428, 429, 430, 431, 432, 433, 442)
 CLONE3 = 435
+OPENAT2 = 437
 NAMESPACE_FLAGS = 0x7E020000
 NEW_LISTENER = 8
 MASKED = "/proc/timer_list"
@@ -76,6 +77,13 @@ def landlock_refused():
 def listener_taken():
     """As in a sandbox that answers filtered calls itself."""
     filtered(refuse_where(SECCOMP, ARG1, NEW_LISTENER, errno.EBUSY))
+
+
+def inside_a_cell():
+    """As a command of Sandgate's own is filtered."""
+    docker_filter()
+    filtered(refuse((OPENAT2,), errno.ENOSYS))
+    listener_taken()
 
 
 def map_from_outside(parent, ready):
