@@ -94,10 +94,27 @@ class Packages:
             shutil.copy(path, self.app)
 
     def consumer(self):
-        """A program that uses the types compiles, and one that misuses them does not."""
-        words = "--strict --noEmit --module nodenext --target es2022 --types node".split()
+        """A program that uses the types compiles, and one that misuses them does not: without Node's types, which are not
+        always there, and with them; with the library's own declarations checked as well."""
         roots = ["--typeRoots", NODE_TOOLS / "@types"]
-        must([NODE_TOOLS / ".bin/tsc", *words, *roots, "consumer.ts"], self.app, self.env)
+        for target, types in (("es2022", []), ("es2018", []), ("es2022", ["--types", "node", *roots])):
+            words = ["--strict", "--noEmit", "--module", "nodenext", "--target", target]
+            must([NODE_TOOLS / ".bin/tsc", *words, *types, "consumer.ts"], self.app, self.env)
+
+    def folders(self):
+        """`npm install FOLDER` and `pip install FOLDER`: what was not built before works."""
+        app = self.base / "by-folder"
+        app.mkdir()
+        shutil.rmtree(self.base / "typescript/dist")
+        (app / "package.json").write_text('{"private": true, "type": "module"}\n')
+        must(["npm", "install", "--silent", "--offline", "--no-audit", "--no-fund", "../typescript"], app, self.env)
+        said = must(["node", "-e", "import('sandgate').then(m => console.log(typeof m.Gate))"], app, self.env)
+        check(said == "function\n", said)
+        venv = self.base / "venv-folder"
+        must([PYTHON, "-m", "venv", venv], self.base, self.env)
+        must([venv / "bin/pip", "--disable-pip-version-check", "--no-cache-dir", "install", "-q", "--no-index",
+              self.base / "python"], self.base, self.env)  # fmt: skip
+        must([venv / "bin/python", "-c", "import sandgate; sandgate.Gate"], app, self.env)
 
 
 def own_tests(packages, form):
@@ -144,6 +161,8 @@ def main():
         packages.typescript()
     with tap.case("the npm package's types"):
         packages.consumer()
+    with tap.case("both packages from their folders"):
+        packages.folders()
     programs = [program for form in lib.forms() for program in own_tests(packages, form)]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         runs = [pool.submit(run, argv, place, env, **form.identity()) for _, argv, place, env, form in programs]

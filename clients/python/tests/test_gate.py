@@ -182,6 +182,7 @@ class Output(Case):
         heard: List[str] = []
         with Gate(self.workspace) as gate:
             self.assertEqual(gate.run_command("echo one")["stdout"], "one\n")
+            self.assertEqual(gate.run_command(argv=["printf", "%s", "a b"])["stdout"], "a b")
             result = gate.run_command("echo two", on_output=lambda stream, text: heard.append(stream + text))
             self.assertEqual((result["stdout"], heard), ("two\n", ["stdouttwo\n"]))
             raw = gate.call_raw("run_command", {"command": "echo three"}, on_output=lambda _, text: heard.append(text))

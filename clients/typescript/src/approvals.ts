@@ -42,7 +42,7 @@ export type Approver = (approval: Approval) => Decision | Promise<Decision>;
 /** What is needed of the core. */
 interface Lines {
   /** Throws when the gate takes no more. */
-  send(line: Buffer): void;
+  send(line: Uint8Array): void;
   /** Ends a call with the caller's own failure. False: nobody waits for it. */
   fail(callId: Id | null, error: unknown): boolean;
 }

@@ -15,7 +15,7 @@ const NEWLINE = 10;
 /** One call from its submission to its answer. */
 export interface Flight {
   id: Id;
-  line: Buffer;
+  line: Uint8Array;
   answered: (answer: Json) => void;
   failed: (error: unknown) => void;
   happened: (event: Json) => void;
@@ -79,7 +79,7 @@ export class Core {
   constructor(
     program: string,
     words: string[],
-    env: NodeJS.ProcessEnv | undefined,
+    env: Record<string, string | undefined> | undefined,
     cwd: string | undefined,
     private readonly maxInFlight: number,
     private readonly onStderr: (line: string) => void,
@@ -155,7 +155,7 @@ export class Core {
   }
 
   /** Sends a line that is no call. */
-  send(line: Buffer): void {
+  send(line: Uint8Array): void {
     if (this.died || (this.closing && !this.draining) || !this.process.stdin.writable) throw this.reason();
     this.write(line);
     this.hold();
@@ -201,7 +201,7 @@ export class Core {
     if (this.draining) this.endInput();
   }
 
-  private write(data: Buffer): void {
+  private write(data: Uint8Array): void {
     if (this.process.stdin.writable) this.process.stdin.write(data);
   }
 

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 import { execFile } from "node:child_process";
 
 import type { ApprovalOver, Approver, Scope } from "./approvals.js";
@@ -27,7 +28,7 @@ export interface GateOptions {
   /** More words for its command line. */
   options?: readonly string[];
   /** The environment and working directory of the gate; this program's own when left out. */
-  env?: NodeJS.ProcessEnv;
+  env?: Record<string, string | undefined>;
   cwd?: string;
   /**
    * Calls sent at once (128); more wait here. Keep it below the gate's `limits.maxInFlight`, or a cancel may have to
@@ -53,7 +54,7 @@ export class Gate extends Tools {
   readonly format: string;
   private readonly program: string;
   private readonly dialect: string;
-  private readonly place: { env: NodeJS.ProcessEnv | undefined; cwd: string | undefined };
+  private readonly place: { env: Record<string, string | undefined> | undefined; cwd: string | undefined };
   private readonly core: Core;
 
   constructor(options: GateOptions = {}) {
@@ -141,13 +142,13 @@ export class Gate extends Tools {
     return this.core.close(drain, timeoutMs);
   }
 
-  private run(call: Json, write: (value: unknown) => Buffer, options: CallOptions = {}): Promise<unknown> {
+  private run(call: Json, write: (value: unknown) => Uint8Array, options: CallOptions = {}): Promise<unknown> {
     const { signal, timeoutMs, onOutput } = options;
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
       const key = idKey(call);
       const id = this.core.reserve(usableId(call[key]));
-      let line: Buffer;
+      let line: Uint8Array;
       try {
         line = write({ ...call, [key]: id });
       } catch (error) {

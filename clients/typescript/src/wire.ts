@@ -24,7 +24,7 @@ const LONE = /\p{Surrogate}/u;
 const LONE_ALL = /\p{Surrogate}/gu;
 
 /** One line. Refuses lone surrogates: they cannot be written as UTF-8. */
-export function encode(value: unknown): Buffer {
+export function encode(value: unknown): Uint8Array {
   return line(value, (text) => {
     if (LONE.test(text)) throw new TypeError("the request holds a lone surrogate: it cannot be written as UTF-8");
     return text;
@@ -32,7 +32,7 @@ export function encode(value: unknown): Buffer {
 }
 
 /** One line, with lone surrogates replaced by U+FFFD. What a model wrote should not stop its host. */
-export function encodeMended(value: unknown): Buffer {
+export function encodeMended(value: unknown): Uint8Array {
   return line(value, (text) => text.replace(LONE_ALL, "\ufffd"));
 }
 

@@ -13,8 +13,11 @@ export async function use(workspace: string, signal: AbortSignal): Promise<strin
     await gate.stat({});
     const onOutput = (stream: "stdout" | "stderr", text: string) => void `${stream}${text}`;
     const ran: string = (await gate.runCommand({ command: "true" }, { onOutput })).stdout;
+    const program: number | undefined = (await gate.runCommand({ argv: ["true"] })).exit_code;
+    // @ts-expect-error words, not a line
+    await gate.runCommand({ argv: "true" });
     const message = await gate.handle({ function: { name: "stat", arguments: {} } });
-    return `${ran}${read.content}${hint}${stat.size}${String(message["content"])}`;
+    return `${program}${ran}${read.content}${hint}${stat.size}${String(message["content"])}`;
   } catch (error) {
     if (error instanceof ToolError && error.retryable) return error.code;
     if (error instanceof CallTimeout) return "late";
