@@ -91,6 +91,8 @@ static const char *const allowed_in_namespaces[] = {
 
 /* The C library asks for them, and gets along without. */
 static const char *const absent_without[] = {"utimensat", "tgkill", "fchmodat", "fchmodat2"};
+/* What is taken over from a session's layer may be a link, and has the attributes that it has there. */
+static const char *const committer_allowed[] = {"symlinkat", "fsetxattr", "flistxattr"};
 
 /* Asked for by the C library, which lives well without an answer. */
 static const char *const absent[] = {"clone3", "sysinfo", "prlimit64", "sched_getaffinity",
@@ -212,7 +214,7 @@ static void add_calls(scmp_filter_ctx ctx, uint32_t action, const char *const *n
 
 #define NAMES(list) list, sizeof(list) / sizeof *(list)
 
-static void filter_worker_compile(struct program *program, bool in_namespaces)
+static void filter_worker_compile(struct program *program, bool in_namespaces, bool commits)
 {
     scmp_filter_ctx ctx = seccomp_init(DEFAULT_ACTION);
     if (!ctx)
@@ -228,6 +230,8 @@ static void filter_worker_compile(struct program *program, bool in_namespaces)
     }
     if (!in_namespaces)
         add_calls(ctx, SCMP_ACT_ERRNO(EPERM), NAMES(absent_without));
+    if (commits)
+        add_calls(ctx, SCMP_ACT_ALLOW, NAMES(committer_allowed));
 #ifdef SANDGATE_SANITIZED
     add_calls(ctx, SCMP_ACT_ALLOW, NAMES(sanitizer_calls));
 #endif
@@ -259,18 +263,21 @@ int main(int argc, char **argv)
     static struct program program;
     const char *what = argc == 2 ? argv[1] : "";
     if (strcmp(what, "worker") == 0) {
-        filter_worker_compile(&program, true);
+        filter_worker_compile(&program, true, false);
         print_filter("filter_worker", &program);
     } else if (strcmp(what, "lone_worker") == 0) {
-        filter_worker_compile(&program, false);
+        filter_worker_compile(&program, false, false);
         print_filter("filter_lone_worker", &program);
+    } else if (strcmp(what, "committer") == 0) {
+        filter_worker_compile(&program, true, true);
+        print_filter("filter_committer", &program);
     } else if (strcmp(what, "command") == 0) {
         filter_command_compile(&program);
         print_filter("filter_command", &program);
     } else if (strcmp(what, "reported") == 0) {
         filter_command_print_reported();
     } else {
-        fprintf(stderr, "usage: filter_gen worker|lone_worker|command|reported\n");
+        fprintf(stderr, "usage: filter_gen worker|lone_worker|committer|command|reported\n");
         return 2;
     }
     return 0;

@@ -75,8 +75,13 @@ static int check_worker_room(struct err *err)
 static int lock_worker(const struct cell_spec *spec, const struct landlock_rule *rules,
                        struct err *err)
 {
+    if (spec->tier == TIER_FULL && spec->commits)
+        return lock_as(ROLE_COMMITTER, rules, spec->n_roots, NULL, err);
     if (spec->tier == TIER_FULL)
         return lock_as(ROLE_WORKER, rules, spec->n_roots, NULL, err);
+    if (spec->commits)
+        return err_set(err, ERR_SANDBOX_UNAVAILABLE,
+                       "changes of a session are taken over in the tier full alone");
     return lock_as(ROLE_LONE_WORKER, rules, spec->n_roots, NULL, err);
 }
 

@@ -14,6 +14,7 @@
  * libseccomp at run time would cost each cell up to 2 ms. */
 #include "cell/failed.h"
 #include "cell/filter_command.h"
+#include "cell/filter_committer.h"
 #include "cell/filter_lone_worker.h"
 #include "cell/filter_worker.h"
 
@@ -71,6 +72,7 @@ static const struct lock {
 } locks[] = {
     [ROLE_WORKER] = {PROGRAM(filter_worker), .serves = true},
     [ROLE_LONE_WORKER] = {PROGRAM(filter_lone_worker), .serves = true},
+    [ROLE_COMMITTER] = {PROGRAM(filter_committer), .serves = true},
     [ROLE_COMMAND] = {PROGRAM(filter_command), .tcp = true, .connected = true, .answered = true},
 };
 

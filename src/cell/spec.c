@@ -225,6 +225,7 @@ struct wire_spec {
     int64_t threads;
     bool system;
     bool commands;
+    bool commits;
     int64_t home_bytes;
     int64_t tmp_bytes;
 };
@@ -237,6 +238,7 @@ static const struct arg spec_fields[] = {
     FIELD(wire_spec, ARG_INT, threads, ARG_REQUIRED),
     FIELD(wire_spec, ARG_BOOL, system, 0),
     FIELD(wire_spec, ARG_BOOL, commands, 0),
+    FIELD(wire_spec, ARG_BOOL, commits, 0),
     FIELD(wire_spec, ARG_INT, home_bytes, 0),
     FIELD(wire_spec, ARG_INT, tmp_bytes, 0),
 };
@@ -278,6 +280,7 @@ void spec_write(const struct cell_spec *spec, struct json_out *j)
                              .threads = spec->threads,
                              .system = spec->system,
                              .commands = spec->commands,
+                             .commits = spec->commits,
                              .home_bytes = (int64_t)spec->home_bytes,
                              .tmp_bytes = (int64_t)spec->tmp_bytes};
     jo_open(j, '{');
@@ -347,6 +350,7 @@ int spec_read(struct str json, struct cell_spec *ret, struct err *err)
                               .threads = (uint32_t)wire.threads,
                               .system = wire.system,
                               .commands = wire.commands,
+                              .commits = wire.commits,
                               .home_bytes = (uint64_t)wire.home_bytes,
                               .tmp_bytes = (uint64_t)wire.tmp_bytes};
     size_t idx;

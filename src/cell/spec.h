@@ -38,6 +38,7 @@ struct cell_spec {
     uint32_t threads;       /* of several, one takes no calls */
     bool system;            /* shows the worker all that commands see */
     bool commands;          /* the same, and what commands need: devices, a home, a loopback */
+    bool commits;           /* its worker takes over what lies in a session's layer */
     uint64_t home_bytes;    /* of the home that commands share */
     uint64_t tmp_bytes;     /* of the /tmp that each command has */
     char *shown[SHOWN_MAX]; /* folders that commands see at their own paths, read-only */

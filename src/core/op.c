@@ -375,10 +375,22 @@ static const struct arg layer_list_request[] = {
     ROOT_AND_PATH(struct op_layer_list_request),
     LAYER(struct op_layer_list_request),
     COUNT(max, struct op_layer_list_request),
+    COUNT(since_ns, struct op_layer_list_request),
 };
 static const struct arg layer_list_reply[] = {
     COUNT(count, struct op_layer_list_reply),
     COUNT(bytes, struct op_layer_list_reply),
+};
+static const struct arg layer_commit_request[] = {
+    ROOT_AND_PATH(struct op_layer_commit_request),
+    LAYER(struct op_layer_commit_request),
+    TAG(struct op_layer_commit_request),
+    FLAG(recover, struct op_layer_commit_request),
+};
+static const struct arg layer_commit_reply[] = {
+    COUNT(taken, struct op_layer_commit_reply),
+    COUNT(left, struct op_layer_commit_reply),
+    FLAG(empty, struct op_layer_commit_reply),
 };
 static const struct arg layer_diff_request[] = {
     ROOT_AND_PATH(struct op_layer_diff_request),

@@ -436,6 +436,7 @@ union op_request {
     struct op_git_begin_request git_begin;
     struct op_git_import_request git_import;
     struct op_layer_list_request layer_list;
+    struct op_layer_commit_request layer_commit;
     struct op_layer_diff_request layer_diff;
 };
 
@@ -459,6 +460,7 @@ union op_reply {
     struct op_git_begin_reply git_begin;
     struct op_git_import_reply git_import;
     struct op_layer_list_reply layer_list;
+    struct op_layer_commit_reply layer_commit;
     struct op_layer_diff_reply layer_diff;
     /* Of tools that need no operation. */
     int64_t time_ms;

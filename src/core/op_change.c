@@ -17,9 +17,40 @@ struct packed_changed {
     struct packed_node before;
     struct packed_node after;
     uint16_t path;
-    uint8_t secret;
-    uint8_t unread;
+    uint8_t marks;
 } __attribute__((packed));
+
+enum mark {
+    MARK_SECRET = 1,
+    MARK_UNREAD = 2,
+    MARK_CONFLICT = 4,
+    MARK_GUARDED = 8,
+    MARK_GIT = 16,
+    MARK_SPECIAL = 32,
+    MARK_DROP = 64,
+    MARKS_END = 128,
+};
+
+static uint8_t pack_marks(const struct op_changed *c)
+{
+    return (uint8_t)((c->secret ? MARK_SECRET : 0) | (c->unread ? MARK_UNREAD : 0) |
+                     (c->conflict ? MARK_CONFLICT : 0) | (c->guarded ? MARK_GUARDED : 0) |
+                     (c->git ? MARK_GIT : 0) | (c->special ? MARK_SPECIAL : 0) |
+                     (c->drop ? MARK_DROP : 0));
+}
+
+static struct op_changed take_marks(unsigned marks)
+{
+    return (struct op_changed){
+        .secret = marks & MARK_SECRET,
+        .unread = marks & MARK_UNREAD,
+        .conflict = marks & MARK_CONFLICT,
+        .guarded = marks & MARK_GUARDED,
+        .git = marks & MARK_GIT,
+        .special = marks & MARK_SPECIAL,
+        .drop = marks & MARK_DROP,
+    };
+}
 
 static struct packed_node pack_node(const struct op_node *node)
 {
@@ -34,7 +65,7 @@ static struct packed_node pack_node(const struct op_node *node)
 void op_changed_add(struct buf *body, const struct op_changed *c)
 {
     struct packed_changed head = {pack_node(&c->before), pack_node(&c->after), (uint16_t)c->path.n,
-                                  c->secret, c->unread};
+                                  pack_marks(c)};
     buf_add(body, &head, sizeof head);
     buf_add(body, c->path.p, c->path.n);
     buf_add(body, c->before.target.p, c->before.target.n);
@@ -78,8 +109,8 @@ int op_changed_next(struct str *rest, struct op_changed *ret)
     if (!take_packed_text(&left, sizeof head, &bytes))
         return -1;
     memcpy(&head, bytes.p, sizeof head);
-    *ret = (struct op_changed){.secret = head.secret != 0, .unread = head.unread != 0};
-    if (head.secret > 1 || head.unread > 1 || !take_packed_text(&left, head.path, &ret->path) ||
+    *ret = take_marks(head.marks);
+    if (head.marks >= MARKS_END || !take_packed_text(&left, head.path, &ret->path) ||
         !op_is_relative_path(ret->path) || !take_packed_node(&head.before, &left, &ret->before) ||
         !take_packed_node(&head.after, &left, &ret->after) ||
         (ret->before.type == NODE_NONE && ret->after.type == NODE_NONE))

@@ -22,6 +22,13 @@ struct op_changed {
     struct op_node after;
     bool secret; /* by the rules: its content is told by nothing here */
     bool unread; /* it cannot be looked into: more may have changed */
+    bool
+        conflict; /* the project's was changed since the session began; in a commit: it is taken over all the same */
+    bool guarded; /* files.protected names it: editors, agents, CI and git obey it */
+    bool git;     /* it lies in a git directory */
+    bool
+        special; /* no file, folder or link, or what it has to keep cannot be kept: it is never taken over */
+    bool drop; /* in a commit: the layer's is given up */
 };
 
 /* Packed, as the lists of op_packed.h. */

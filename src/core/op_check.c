@@ -172,6 +172,17 @@ bool op_check_layer_list(const struct call *call)
     return r == 0 && count == call->reply.layer_list.count && count <= call->request.layer_list.max;
 }
 
+bool op_check_layer_commit(const struct call *call)
+{
+    struct str rest = buf_str(&call->reply_body);
+    struct op_layer name;
+    int64_t count = 0;
+    int r;
+    while ((r = op_layer_next(&rest, &name)) > 0)
+        count++;
+    return r == 0 && count == call->reply.layer_commit.left;
+}
+
 bool op_check_reply(const struct call *call)
 {
     bool fits = call->op->body != OP_BODY_NONE || call_body_bytes(call) == 0;

@@ -56,5 +56,7 @@ enum op_paths { OP_PATHS_ONE = 1, OP_PATHS_TWO };
         git_import)                                                                                \
     ROW(LAYER_LIST, layer_list, layer_list, false, false, ONE, NOT, LIST, NOTHING, NONE,           \
         layer_list)                                                                                \
+    ROW(LAYER_COMMIT, layer_commit, layer_commit, false, false, ONE, NOT, LIST, NOTHING, NONE,     \
+        layer_commit)                                                                              \
     ROW(LAYER_DIFF, layer_diff, layer_diff, false, false, ONE, NOT, DIFF, NOTHING, NONE, any)
 #endif

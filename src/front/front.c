@@ -15,6 +15,7 @@
 #include "dialect/dialects.h"
 #include "front/forward.h"
 #include "front/guest_stop.h"
+#include "front/session_commit.h"
 #include "gate/state.h"
 
 bool front_ignores(int signal)
@@ -156,7 +157,8 @@ int front_take_session(const struct options *o, bool once, struct named *ret, in
         return -1;
     if (!once)
         guest_stop_at_once();
-    return forward_reach(ret, o, once, ret_owner, err);
+    int r = forward_reach(ret, o, once, ret_owner, err);
+    return r >= 0 && ret->lock_fd >= 0 && session_recover(ret, o, err) < 0 ? -1 : r;
 }
 
 void front_use_session(struct gate_options *go, const struct named *named)

@@ -76,6 +76,10 @@ struct options {
     bool write;
     bool overlay;
     bool stat;
+    const char *ours;
+    const char *theirs;
+    bool allow_code;
+    bool leave_code;
     char *const *rest; /* OPTIONS_REST */
     int n_rest;
 };

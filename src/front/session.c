@@ -1,4 +1,4 @@
-/* `sandgate session create|list|show|diff|discard`. */
+/* `sandgate session create|list|show|diff|commit|discard`. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +8,7 @@
 #include "base/shown.h"
 #include "front/confirm.h"
 #include "front/front.h"
+#include "front/session_commit.h"
 #include "front/session_diff.h"
 #include "front/verbs.h"
 #include "gate/state.h"
@@ -134,6 +135,14 @@ static int diff_named_session(int state_fd, const struct options *o, struct buf 
                                                             : session_diff(&named, o, out, err);
 }
 
+static int commit_named_session(int state_fd, const struct options *o, struct buf *out,
+                                struct err *err)
+{
+    CLEANUP(named_done) struct named named = {.dir_fd = -1, .lock_fd = -1};
+    return load_words_session(state_fd, o, &named, err) < 0 ? -1
+                                                            : session_commit(&named, o, out, err);
+}
+
 /* On a terminal, where something would be lost. A session that cannot be looked at any more can still be discarded. */
 static int confirm_discard(int state_fd, const struct options *o, struct err *err)
 {
@@ -156,6 +165,17 @@ static int confirm_discard(int state_fd, const struct options *o, struct err *er
     return confirm(question) != 0 ? 0 : err_set(err, ERR_CANCELLED, "the session stays as it is");
 }
 
+/* A commit that was cut off has changed a part of the project: it is not left half done. */
+static int recover_before_discard(int state_fd, const struct options *o, struct err *err)
+{
+    CLEANUP(named_done) struct named named = {.dir_fd = -1, .lock_fd = -1};
+    struct err why;
+    if (named_load(state_fd, o->words[1], &named, &why) < 0 || !named.overlay)
+        return 0;
+    int r = named_lock(&named, true, err);
+    return r <= 0 ? r : session_recover(&named, o, err);
+}
+
 static int discard_named_session(int state_fd, const struct options *o, struct buf *out,
                                  struct err *err)
 {
@@ -163,7 +183,9 @@ static int discard_named_session(int state_fd, const struct options *o, struct b
     if (o->n_words < 2)
         return err_set(err, ERR_INVALID_ARGUMENTS,
                        "which session? `sandgate session list` shows them");
-    return confirm_discard(state_fd, o, err) < 0 ? -1 : named_remove(state_fd, o->words[1], err);
+    if (confirm_discard(state_fd, o, err) < 0 || recover_before_discard(state_fd, o, err) < 0)
+        return -1;
+    return named_remove(state_fd, o->words[1], err);
 }
 
 static const struct verb session_verbs[] = {
@@ -172,6 +194,8 @@ static const struct verb session_verbs[] = {
     {"show", show_named_session, "one session, as JSON"},
     {"diff", diff_named_session,
      "what an overlay session changed, all or the paths that are named, as a patch"},
+    {"commit", commit_named_session,
+     "take its changes over into the project, all or those of the paths and globs that are named"},
     {"discard", discard_named_session,
      "forget a session and the changes in its layer; the files of its workspace stay"},
     {0},

@@ -79,7 +79,7 @@ int session_changes_open(const struct named *named, const struct options *o,
     go.commands = false;
     if (gate_open(&ret->gate, &go, err) < 0)
         return -1;
-    review_list(ret->gate.session, CHANGES_MAX, on_listed, ret);
+    review_list(ret->gate.session, CHANGES_MAX, 0, on_listed, ret);
     return wait_for_review(ret, err);
 }
 

@@ -21,6 +21,7 @@ struct gate_options {
     const char *layer;   /* where changes of an overlay session lie; NULL: it is in host mode */
     bool overlay;        /* it is an overlay session, be it that the layer is not used */
     bool review;         /* that layer is only looked at, see session/review.h */
+    bool commits;        /* and taken over: with `review` */
     bool commands;       /* some call may run one */
     bool once;           /* there is one call */
     bool own_hand;       /* a person typed it */

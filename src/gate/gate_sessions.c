@@ -80,11 +80,13 @@ static int refuse_without_layer(const struct gate *gate, const struct gate_optio
     return 0;
 }
 
-/* Project and layer, both only read. */
+/* Project and layer, both only read, unless changes are taken over. */
 static void use_review_roots(const struct gate_options *o, struct session_options *ret)
 {
-    ret->roots[REVIEW_PROJECT].writable = false;
-    ret->roots[REVIEW_LAYER] = (struct root){.name = "layer", .inside = "/layer", .host = o->layer};
+    ret->commits = o->commits;
+    ret->roots[REVIEW_PROJECT].writable = o->commits;
+    ret->roots[REVIEW_LAYER] = (struct root){
+        .name = "layer", .inside = "/layer", .host = o->layer, .writable = o->commits};
     ret->n_roots = REVIEW_LAYER + 1;
     ret->layer = NULL;
     ret->commands = false;

@@ -241,6 +241,7 @@ int make_spec(const struct session_options *options, struct cell_spec *ret, stru
                        ? 2
                        : (uint32_t)config_int(options->config, "limits.workerThreads") + 1;
     ret->system = options->show_system;
+    ret->commits = options->commits;
     /* What is known of the project's files is of no use for those of an overlay, and what is made there stays. */
     if (options->layer)
         return 0;

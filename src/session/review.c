@@ -77,11 +77,34 @@ static void begin_review(struct session *s)
         review_send_waiting(s);
 }
 
-void review_list(struct session *s, int64_t max, review_fn done, void *arg)
+void review_list(struct session *s, int64_t max, int64_t since_ns, review_fn done, void *arg)
 {
     struct call *own = ask_for_review(s, OP_LAYER_LIST, ".", done, arg);
     own->request.layer_list = (struct op_layer_list_request){
-        .path = call_path_text(own), .layer = REVIEW_LAYER, .max = max};
+        .path = call_path_text(own), .layer = REVIEW_LAYER, .max = max, .since_ns = since_ns};
+    begin_review(s);
+}
+
+static struct call *ask_for_commit(struct session *s, bool recover, review_fn done, void *arg)
+{
+    struct call *own = ask_for_review(s, OP_LAYER_COMMIT, ".", done, arg);
+    own->request.layer_commit = (struct op_layer_commit_request){.path = call_path_text(own),
+                                                                 .layer = REVIEW_LAYER,
+                                                                 .tag = str_of(s->tag),
+                                                                 .recover = recover};
+    return own;
+}
+
+void review_commit(struct session *s, const struct commit_plan *plan, review_fn done, void *arg)
+{
+    struct call *own = ask_for_commit(s, false, done, arg);
+    own->request_body = buf_str(&plan->body);
+    begin_review(s);
+}
+
+void review_recover(struct session *s, review_fn done, void *arg)
+{
+    ask_for_commit(s, true, done, arg);
     begin_review(s);
 }
 

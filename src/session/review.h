@@ -3,6 +3,7 @@
 #ifndef SANDGATE_SESSION_REVIEW_H
 #define SANDGATE_SESSION_REVIEW_H
 
+#include "session/commit_plan.h"
 #include "session/session.h"
 
 /* The roots of such a session. */
@@ -12,8 +13,14 @@ enum review_root { REVIEW_PROJECT, REVIEW_LAYER };
 typedef void (*review_fn)(void *arg, const struct call *reply, const struct err *err);
 
 /* All call back once. */
-void review_list(struct session *session, int64_t max, review_fn done, void *arg);
+/* `since_ns`: what was changed in the project later is in conflict; 0: that is not asked. */
+void review_list(struct session *session, int64_t max, int64_t since_ns, review_fn done, void *arg);
 void review_diff(struct session *session, const char *path, review_fn done, void *arg);
+/* In a session that was made with `commits`, while no cell has the layer mounted: takes the plan's changes over; ends a
+ * commit that was cut off. */
+void review_commit(struct session *session, const struct commit_plan *plan, review_fn done,
+                   void *arg);
+void review_recover(struct session *session, review_fn done, void *arg);
 /* Of any session: its cell is open, or `err` says why there is none. */
 void review_wait_open(struct session *session, review_fn done, void *arg);
 

@@ -89,8 +89,15 @@ static void not_settled(struct session *s, const struct err *err)
         pipeline_not_settled(s->pipeline, &s->workplace, err);
 }
 
+static void give_up_opening(struct session *s, const struct err *err);
+
 static void opened(struct session *s)
 {
+    struct err err;
+    if (s->layer && layer_note_since(s->layer, &err) < 0) {
+        give_up_opening(s, &err);
+        return;
+    }
     host_open(&s->host);
     s->failures = 0;
     /* Now that the cell is open and what is taken over can be swept at once. */
@@ -175,11 +182,12 @@ static void settings_came(struct call *call)
 
 /* --- what the host of its cells tells */
 
-/* Nothing mounts the layer before its processes are known. */
+/* Nothing mounts the layer, or takes it over, before its processes are known. */
 static int session_spawned(void *owner, pid_t group, struct err *err)
 {
     const struct session *s = owner;
-    return s->layer ? layer_note_cell(s->layer, group, err) : 0;
+    const char *layer = s->spec.commits ? s->roots[REVIEW_LAYER].host : s->layer;
+    return layer ? layer_note_cell(layer, group, err) : 0;
 }
 
 static void session_opening(void *owner)
@@ -290,7 +298,7 @@ static bool weaken_session(void *owner)
     struct findings f;
     struct err err;
     const char *wanted = config_text(s->operator_config, "sandbox.require");
-    if (s->spec.tier != TIER_FULL || s->layer ||
+    if (s->spec.tier != TIER_FULL || s->layer || s->spec.commits ||
         (wanted && strcmp(wanted, tier_name(TIER_FULL)) == 0))
         return false;
     if ((!probe_kept(s->state_fd, &f) || findings_tier(&f).id != TIER_LANDLOCK) &&

@@ -28,6 +28,7 @@ struct session_options {
     struct root command_roots[ROOTS_MAX]; /* the folders they have */
     size_t n_command_roots;
     const char *command_base; /* absolute; relative ones begin there; NULL: at the first root */
+    bool commits;             /* what lies in a layer is taken over, see session/review.h */
     const char *layer;        /* of the session: changes of the first root go there; NULL: none */
     bool overlay;             /* it has one, be it not `layer` where nothing is to be run */
     const struct workplace *hidden; /* whose writable folders commands do not see; NULL: nobody */

@@ -13,14 +13,12 @@
 #include "base/mem.h"
 #include "core/op_change.h"
 #include "work/dir_entries.h"
-#include "work/to_end.h"
+#include "work/layer_marks.h"
+#include "work/layer_node.h"
 
-#define UPPER "upper"
-#define OPAQUE "user.overlay.opaque"
 /* Folders that are open at once are twice as many. What lies deeper is told as not looked into; so is a folder in which a
  * name might not fit into a path. */
 #define LIST_DEPTH_MAX 128
-#define MODE_BITS 07777u
 
 struct listing {
     struct work *w;
@@ -28,6 +26,7 @@ struct listing {
     int64_t max;
     int64_t bytes; /* of the layer's files */
     unsigned depth;
+    struct layer_marks marks;
     char path[PATH_TEXT_MAX];
 };
 
@@ -36,71 +35,13 @@ struct pair {
     int upper;
     int base;
     bool hidden;
+    bool git; /* it is a git directory, or lies in one */
 };
 
 static int list_pair(struct listing *l, const struct pair *at, struct err *err);
 
-static bool is_whiteout(const struct stat *st)
-{
-    return S_ISCHR(st->st_mode) && st->st_rdev == makedev(0, 0);
-}
-
-static enum node_type node_type(mode_t mode)
-{
-    return S_ISREG(mode)   ? NODE_FILE
-           : S_ISDIR(mode) ? NODE_FOLDER
-           : S_ISLNK(mode) ? NODE_LINK
-                           : NODE_OTHER;
-}
-
-/* A layer that is in use changes while it is read: what is gone again is left out. False: it cannot be read. */
-static bool hash_node(struct listing *l, int dir, const char *name, struct op_node *ret)
-{
-    char hex[HASH_HEX + 1];
-    struct err err;
-    FD_AT_END int fd = beneath_open_child_file(dir, name);
-    if (fd < 0 || work_hash_file(l->w, fd, ret->size, l->path, hex, &err) < 0)
-        return false;
-    for (size_t i = 0; i < HASH_BYTES; i++) {
-        unsigned byte;
-        sscanf(hex + 2 * i, "%2x", &byte);
-        ret->sha256[i] = (unsigned char)byte;
-    }
-    return true;
-}
-
-/* The node as it is at one side. `target` has PATH_TEXT_MAX bytes. False: it is there and cannot be read. */
-static bool look_at_node(struct listing *l, int dir, const char *name, const struct stat *st,
-                         char *target, struct op_node *ret)
-{
-    *ret = (struct op_node){.type = NODE_NONE};
-    if (!st)
-        return true;
-    ret->type = node_type(st->st_mode);
-    ret->mode = ret->type == NODE_LINK ? 0 : st->st_mode & MODE_BITS;
-    ret->size = ret->type == NODE_FILE ? st->st_size : 0;
-    if (ret->type == NODE_FILE)
-        return hash_node(l, dir, name, ret);
-    if (ret->type != NODE_LINK)
-        return true;
-    ssize_t n = readlinkat(dir, name, target, PATH_TEXT_MAX - 1);
-    ret->target = (struct str){target, n < 0 ? 0 : (size_t)n};
-    return n >= 0;
-}
-
-static bool is_same_node(const struct op_node *a, const struct op_node *b)
-{
-    return a->type == b->type && a->mode == b->mode && a->size == b->size &&
-           memcmp(a->sha256, b->sha256, HASH_BYTES) == 0 && a->target.n == b->target.n &&
-           (a->target.n == 0 || memcmp(a->target.p, b->target.p, a->target.n) == 0);
-}
-
 static int add_changed_entry(struct listing *l, struct op_changed *c, struct err *err)
 {
-    const char *rule;
-    c->path = (struct str){l->path, strlen(l->path)};
-    bool folder = c->before.type == NODE_FOLDER || c->after.type == NODE_FOLDER;
-    c->secret = guard_judge(l->w->guard, c->path, folder, &rule) == GUARD_SECRET;
     if (c->secret) {
         memset(c->before.sha256, 0, HASH_BYTES);
         memset(c->after.sha256, 0, HASH_BYTES);
@@ -117,23 +58,19 @@ static int list_node(struct listing *l, const struct pair *at, const char *name,
                      const struct stat *from, const struct stat *to, bool unread, struct err *err)
 {
     char targets[2][PATH_TEXT_MAX];
-    struct op_changed c = {.unread = unread};
-    c.unread |= !look_at_node(l, at->base, name, from, targets[0], &c.before);
-    c.unread |= !look_at_node(l, at->upper, name, to, targets[1], &c.after);
-    if (!c.unread && is_same_node(&c.before, &c.after))
+    struct op_changed c = {.unread = unread, .git = at->git};
+    c.unread |= !layer_node_look(l->w, at->base, name, from, l->path, targets[0], &c.before);
+    c.unread |= !layer_node_look(l->w, at->upper, name, to, l->path, targets[1], &c.after);
+    if (!c.unread && layer_node_is_same(&c.before, &c.after))
         return 0;
+    c.path = (struct str){l->path, strlen(l->path)};
+    layer_mark(&l->marks, &(struct layer_sides){at->base, at->upper, name, from, to}, &c);
     return add_changed_entry(l, &c, err);
 }
 
 static const struct stat *stat_child(int dir, const char *name, struct stat *ret)
 {
     return dir >= 0 && fstatat(dir, name, ret, AT_SYMLINK_NOFOLLOW) == 0 ? ret : NULL;
-}
-
-static bool hides_lower(int folder)
-{
-    char value;
-    return fgetxattr(folder, OPAQUE, &value, 1) == 1 && value == 'y';
 }
 
 static bool is_folder_node(const struct stat *st)
@@ -153,18 +90,20 @@ static int open_searchable(int dir, const char *name)
 static bool open_pair(const struct pair *at, const char *name, const struct stat *from,
                       const struct stat *to, struct pair *ret)
 {
-    *ret = (struct pair){-1, -1, at->hidden};
+    *ret = (struct pair){-1, -1, at->hidden, at->git};
     if (is_folder_node(from))
         ret->base = open_searchable(at->base, name);
     if (is_folder_node(to))
         ret->upper = open_searchable(at->upper, name);
     bool opened = (ret->base >= 0) == is_folder_node(from) &&
                   (ret->upper >= 0) == is_folder_node(to);
-    if (opened && ret->upper >= 0 && (ret->hidden || hides_lower(ret->upper)))
+    if (opened && ret->upper >= 0 && (ret->hidden || layer_is_opaque(ret->upper)))
         ret->hidden = true;
     /* In a folder that is gone all is hidden. */
     if (ret->upper < 0)
         ret->hidden = true;
+    ret->git |= strcmp(name, ".git") == 0 ||
+                (opened && layer_makes_git(ret->base, ret->upper, ret->hidden));
     return opened;
 }
 
@@ -181,7 +120,7 @@ static int list_child(struct listing *l, const struct pair *at, const char *name
     size_t n = strlen(l->path);
     const struct stat *from = stat_child(at->base, name, &base);
     const struct stat *to = stat_child(at->upper, name, &upper);
-    if (to && is_whiteout(to))
+    if (to && layer_is_whiteout(to))
         to = NULL;
     else if (!to && !at->hidden)
         return 0; /* as it is in the project */
@@ -190,7 +129,7 @@ static int list_child(struct listing *l, const struct pair *at, const char *name
     if (n + strlen(name) + 2 > sizeof l->path)
         return err_set(err, ERR_TOO_LARGE, "a path in the session's layer is too long");
     snprintf(l->path + n, sizeof l->path - n, "%s%s", n ? "/" : "", name);
-    CLEANUP(close_pair) struct pair in = {-1, -1, false};
+    CLEANUP(close_pair) struct pair in = {-1, -1, false, false};
     bool folder = is_folder_node(from) || is_folder_node(to);
     bool deep = folder &&
                 (l->depth == LIST_DEPTH_MAX || strlen(l->path) + 1 + NAME_MAX + 1 > sizeof l->path);
@@ -230,22 +169,30 @@ static int list_pair(struct listing *l, const struct pair *at, struct err *err)
     return r;
 }
 
+static void listing_done(struct listing *l)
+{
+    layer_marks_done(&l->marks);
+}
+
 int work_layer_list(struct work *w, const union op_request *request, struct str body,
                     union op_reply *reply, struct err *err)
 {
     (void)body;
     const struct op_layer_list_request *q = &request->layer_list;
-    struct listing l = {.w = w, .max = q->max};
+    CLEANUP(listing_done) struct listing l = {.w = w, .max = q->max};
     const struct beneath_root *layer = work_root(w, q->layer, true, err);
-    FD_AT_END int upper = layer ? beneath_open_child(layer->fd, UPPER) : -1;
+    FD_AT_END int upper = layer ? beneath_open_child(layer->fd, LAYER_UPPER) : -1;
+    if (layer && layer_marks_read(&l.marks, w, layer->fd, q->since_ns, err) < 0)
+        return -1;
     const struct beneath_root *root = layer ? work_root(w, q->root, true, err) : NULL;
     if (!root)
         return -1;
     FD_AT_END int base = beneath_open_child(root->fd, ".");
     if (upper < 0 || base < 0)
-        return beneath_errno(err, errno, upper < 0 ? UPPER : ".");
+        return beneath_errno(err, errno, upper < 0 ? LAYER_UPPER : ".");
     work_slow(w);
-    if (list_pair(&l, &(struct pair){upper, base, false}, err) < 0)
+    bool git = layer_makes_git(base, upper, false);
+    if (list_pair(&l, &(struct pair){upper, base, false, git}, err) < 0)
         return -1;
     reply->layer_list = (struct op_layer_list_reply){.count = l.count, .bytes = l.bytes};
     return 0;

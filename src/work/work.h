@@ -95,6 +95,8 @@ int work_git_import(struct work *w, const union op_request *request, struct str 
 
 int work_layer_list(struct work *w, const union op_request *request, struct str body,
                     union op_reply *reply, struct err *err);
+int work_layer_commit(struct work *w, const union op_request *request, struct str body,
+                      union op_reply *reply, struct err *err);
 int work_layer_diff(struct work *w, const union op_request *request, struct str body,
                     union op_reply *reply, struct err *err);
 

@@ -12,7 +12,7 @@
  *   first     a command's first process, in a pid namespace of its own
  *   command   its child before its exec; programs that are none of ours are let go
  * The N-th call (from 1) of that name in that role is not made and gives ERRNO, a number; `close` is made all the same, as
- * the kernel does. The log gets a line for each kind of call, "calls ROLE CALL COUNT", and "failed ROLE CALL PID" or
+ * the kernel does. ERRNO 0: the process is killed there instead. The log gets a line for each kind of call, "calls ROLE CALL COUNT", and "failed ROLE CALL PID" or
  * "died ROLE SIGNAL" when that happens. Exits as the program did. */
 #include <errno.h>
 #include <linux/futex.h>
@@ -170,7 +170,8 @@ static bool is_eventfd(pid_t pid, unsigned long fd)
     char path[64];
     char target[32] = "";
     snprintf(path, sizeof path, "/proc/%d/fd/%lu", (int)pid, fd);
-    return readlink(path, target, sizeof target - 1) > 0 && strcmp(target, "anon_inode:[eventfd]") == 0;
+    return readlink(path, target, sizeof target - 1) > 0 &&
+           strcmp(target, "anon_inode:[eventfd]") == 0;
 }
 
 /* To wake others never fails: EAGAIN says that they were woken already. */
@@ -191,6 +192,12 @@ static void enter(struct tracee *t, struct user_regs_struct *regs)
     counts[t->role][call]++;
     if ((int)call != wanted.call || t->role != wanted.role || counts[t->role][call] != wanted.nth)
         return;
+    if (wanted.error == 0) {
+        fprintf(log_file, "killed %s %d\n", role_names[t->role], (int)t->pid);
+        fflush(log_file);
+        kill(t->pid, SIGKILL);
+        return;
+    }
     t->failing = true;
     /* Every filter lets this one pass. */
     if (call != SYS_close) {
@@ -324,7 +331,7 @@ static int want(char **argv)
     wanted.call = seccomp_syscall_resolve_name_arch(SCMP_ARCH_X86_64, argv[1]);
     wanted.nth = (unsigned)strtoul(argv[2], NULL, 10);
     wanted.error = (int)strtol(argv[3], NULL, 10);
-    return wanted.role == ROLES || wanted.call < 0 || !wanted.nth || wanted.error <= 0 ? -1 : 0;
+    return wanted.role == ROLES || wanted.call < 0 || !wanted.nth || wanted.error < 0 ? -1 : 0;
 }
 
 static void tell_counts(void)

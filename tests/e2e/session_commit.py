@@ -1,0 +1,301 @@
+#!/usr/bin/python3
+"""`sandgate session commit`: what a session with an overlay changed is taken over into the project."""
+import json
+import os
+import stat
+import subprocess
+
+import lib
+from lib import AM_ROOT, Gate, check
+from overlay_place import Place, tree
+from terminals import Terminal
+
+
+def look(folder):
+    """What is in a folder, without what a copy changes."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        st = path.lstat()
+        content = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else None
+        found[os.fsencode(path.relative_to(folder))] = (stat.filemode(st.st_mode), content)
+    return found
+
+
+def everything(place):
+    place.write("run.sh", "#!/bin/sh\n")
+    place.write("gone/x/y", "y\n")
+    place.write("turns", "into a link\n")
+    place.write("file", "into a folder\n")
+    place.write("renewed/old", "old\n")
+    place.write("renewed/kept", "kept\n")
+    place.form.link(place.project / "link", "a.txt")
+    session = place.create("--overlay")
+    place.sh(session, "echo more >> a.txt; chmod 640 run.sh; rm -r gone; ln -sfn a.txt turns; rm file; mkdir -p file/in; "
+                      "echo f > file/in/f; ln -sfn run.sh link; rm -r renewed; mkdir -p renewed empty new/deep; "
+                      "echo kept > renewed/kept; echo n > new/deep/n; ln -s n new/deep/l; rm -r sub; echo f > sub; "
+                      "chmod 750 new; printf x > \"$(printf 'od\\377d\\n name')\"; touch -d @1000000000 new/deep/n; "
+                      "chmod 2755 empty; echo s > suid; chmod 4644 suid")
+    made = place.sh(session, "find . -type f -exec sha256sum {} + | sort; find . -type l -printf '%p %l\\n' | sort")["stdout"]
+    before = place.changes(session)
+    done = place.commit(session)
+    check(done["committed"] and done["empty"] and done["left"] == [], done)
+    check(len(done["taken"]) == len(before), done)
+    have = subprocess.run(["bash", "-c", "find . -type f -exec sha256sum {} + | sort; find . -type l -printf '%p %l\\n' | sort"],
+                          cwd=place.project, capture_output=True, check=True).stdout.decode("utf-8", "replace")
+    check(have == made, f"{made}\n{have}")
+    modes = {name: (place.project / name).lstat() for name in ("run.sh", "new", "suid", "empty", "new/deep/n", "a.txt")}
+    check(stat.S_IMODE(modes["run.sh"].st_mode) == 0o640 and stat.S_IMODE(modes["new"].st_mode) == 0o750, modes)
+    check(not modes["suid"].st_mode & 0o6000, "setuid and setgid are never taken over")
+    check(modes["new/deep/n"].st_mtime == 1000000000, "times are kept")
+    check(modes["a.txt"].st_uid == place.project.stat().st_uid, "the owner stays")
+    check(place.changes(session) == {} and not any((place.folder(session) / "layer/upper").iterdir()), "nothing is left")
+    check(not [p for p in place.project.rglob(".sgt-*")], "temporary files are left")
+    # The session goes on.
+    place.sh(session, "echo again >> a.txt; rm new/deep/n")
+    done = place.commit(session)
+    check(done["committed"] and len(done["taken"]) == 2 and (place.project / "a.txt").read_text().endswith("again\n"), done)
+
+
+def attributes(place):
+    session = place.create("--overlay")
+    place.sh(session, "python3 -c 'import os; open(\"x\",\"w\").write(\"x\"); os.setxattr(\"x\", \"user.mine\", b\"1\"); "
+                      "os.setxattr(\"a.txt\", \"user.mine\", b\"2\")'; echo x >> a.txt")
+    place.commit(session)
+    for name, value in (("x", b"1"), ("a.txt", b"2")):
+        at = place.project / name
+        check(os.getxattr(at, "user.mine") == value and os.listxattr(at) == ["user.mine"], os.listxattr(at))
+
+
+def some(place):
+    place.write("gone/x", "x\n")
+    session = place.create("--overlay")
+    place.sh(session, "echo 1 >> a.txt; echo 2 >> sub/b.txt; mkdir -p n/m; echo 3 > n/m/c.txt; echo 4 > n/d.md; rm -r gone; "
+                      "rm -r sub; mkdir sub; echo new > sub/b.txt; echo other > sub/c.txt")
+    done = place.commit(session, "n/m")
+    check(sorted(one["change"]["path"] for one in done["taken"]) == ["n", "n/m", "n/m/c.txt"], done)
+    check((place.project / "n/m/c.txt").read_text() == "3\n" and not (place.project / "n/d.md").exists(), "only what was named")
+    check((place.project / "a.txt").read_text() == "alpha\n", "the rest is not touched")
+    left = place.changes(session)
+    check(set(left) == {"a.txt", "sub/b.txt", "sub/c.txt", "n/d.md", "gone", "gone/x"}, left)
+    done = place.commit(session, "**/*.md", "sub/c.txt", "gone")
+    check(len(done["taken"]) == 4 and not (place.project / "gone").exists(), done)
+    check((place.project / "sub/b.txt").read_text() == "beta\n", "of a folder that was made anew the rest stays")
+    check(set(place.changes(session)) == {"a.txt", "sub/b.txt"}, place.changes(session))
+    # What is in the project already is changed again: that is no conflict.
+    place.sh(session, "echo 5 >> n/m/c.txt; echo 6 > n/new; rm n/d.md; cat sub/b.txt sub/c.txt")
+    done = place.commit(session)
+    check(done["empty"] and (place.project / "n/m/c.txt").read_text() == "3\n5\n", done)
+    said, _ = place.refused(session, "no/such/*")
+    check("no change" in said, said)
+
+
+def conflicts(place):
+    for name in ("mine", "yours", "same", "theirs/x", "removed", "deleted"):
+        place.write(name, "old\n")
+    session = place.create("--overlay")
+    place.sh(session, "for i in mine yours same theirs/x removed; do echo session >> $i; done; rm deleted; echo new > added")
+    place.write("yours", "edited\n")
+    place.write("same", "old\nsession\n")
+    place.write("deleted", "edited\n")
+    place.write("added", "by hand\n")
+    with place.form.acting():
+        (place.project / "removed").unlink()
+    before = tree(place.project)
+    said, answer = place.refused(session)
+    check("CONFLICT" in said or "were changed in the project" in said, said)
+    found = {one["change"]["path"] for one in answer["left"] if one["why"] == "conflict"}
+    check(found == {"yours", "deleted", "added", "removed"} and not answer["taken"], answer)
+    check(tree(place.project) == before, "a refused commit changed something")
+    check(set(place.changes(session)) == found | {"mine", "theirs/x"}, "equal contents are no change")
+    done = place.commit(session, "mine", "theirs")
+    check(len(done["taken"]) == 2, done)
+    done = place.commit(session, "--ours", "{yours,removed}", "--theirs", "{added,deleted}")
+    check(done["given_up"] == 2 and done["empty"], done)
+    texts = {name: (place.project / name).read_text() for name in ("yours", "removed", "added", "deleted")}
+    check(texts == {"yours": "old\nsession\n", "removed": "old\nsession\n", "added": "by hand\n", "deleted": "edited\n"}, texts)
+    check(place.changes(session) == {}, "what was given up is gone")
+
+
+def two_sessions(place):
+    """Of two sessions that change one file the second is in conflict, and not with itself."""
+    first, second = place.create("--overlay"), place.create("--overlay")
+    for session in (first, second):
+        place.sh(session, f"echo {session} >> a.txt; echo {session} > {session}")
+    place.commit(first)
+    said, answer = place.refused(second)
+    check([one["change"]["path"] for one in answer["left"] if one["why"] == "conflict"] == ["a.txt"], answer)
+    check(place.commit(second, second)["committed"], "what nobody else changed")
+    place.commit(second, "--ours", "a.txt")
+    check((place.project / "a.txt").read_text() == f"alpha\n{second}\n", "decided")
+
+
+def runs_code(place):
+    place.write("script", "x\n")
+    subprocess.run(["git", "init", "-q"], cwd=place.project, check=True, **place.form.identity())
+    session = place.create("--overlay")
+    place.sh(session, "mkdir -p .vscode .github/workflows build; echo {} > .vscode/tasks.json; echo x > .github/workflows/x.yml; "
+                      "echo x > build/made; chmod +x build/made script; echo x > .git/hooks/pre-push; echo t > .envrc; "
+                      "mkdir bare; cd bare; mkdir objects refs; echo 'ref: refs/heads/x' > HEAD; echo x > config; cd ..; "
+                      "echo free > free; ln -s hooks .git/x; echo x > CLAUDE.md")
+    before = tree(place.project)
+    said, answer = place.refused(session)
+    why = {one["change"]["path"]: one["why"] for one in answer["left"]}
+    check("--allow-code" in said and tree(place.project) == before, said)
+    for path in (".vscode/tasks.json", "script"):
+        check(why.get(path) == "code", f"{path}: {why}")
+    for path in (".git/hooks/pre-push", "bare/HEAD", "bare/config"):
+        check(why.get(path) == "git", f"{path}: {why}")
+    done = place.commit(session, "--leave-code")
+    taken = {one["change"]["path"] for one in done["taken"]}
+    check({"free", "build", "build/made"} <= taken and not {".vscode/tasks.json", "script", "bare/HEAD"} & taken, taken)
+    check(not (place.project / ".vscode").exists() and not (place.project / ".git/hooks/pre-push").exists(), "left")
+    check(not os.access(place.project / "script", os.X_OK), "left")
+    done = place.commit(session, "--allow-code")
+    check((place.project / ".vscode/tasks.json").exists() and os.access(place.project / "script", os.X_OK), done)
+    check(not (place.project / ".git/hooks/pre-push").exists(), "a git directory is not taken over so")
+
+
+def secrets(place):
+    place.write("conf/.env", "KEY=1\n")
+    place.write("conf/x", "x\n")
+    session = place.create("--overlay")
+    place.sh(session, "rm -rf conf; mv conf other; echo KEY=2 > .env; echo y > y; true")
+    done = place.commit(session)
+    check((place.project / "conf/.env").read_text() == "KEY=1\n", "a hidden file was deleted")
+    check(not (place.project / ".env").exists() and (place.project / "y").exists(), done)
+    why = {one["change"]["path"]: one["why"] for one in done["left"]}
+    check(why.get(".env") == "secret", why)
+
+
+def busy(place):
+    session = place.create("--overlay")
+    with Gate(place.form, "--session", session, state=place.home) as gate:
+        gate.ok("write_file", path="new", content="x")
+        said, _ = place.refused(session)
+        check("in use" in said and not (place.project / "new").exists(), said)
+    check(place.commit(session)["committed"] and (place.project / "new").exists(), "afterwards")
+    host = place.create()
+    said, _ = place.refused(host)
+    check("host mode" in said, said)
+
+
+def special(place):
+    session = place.create("--overlay")
+    place.sh(session, "mkfifo pipe; echo z > shut; chmod 000 shut; echo g > good; mkdir d; mkfifo d/pipe; echo f > d/f")
+    done = place.commit(session)
+    check({one["change"]["path"]: one["why"] for one in done["left"]} ==
+          {"pipe": "special", "d/pipe": "special", "shut": "special"}, done)
+    check((place.project / "good").exists() and (place.project / "d/f").exists(), done)
+    check(not (place.project / "pipe").exists() and not (place.project / "d/pipe").exists(), "never")
+
+
+def swapped(place):
+    """A folder of the project becomes a link to elsewhere: nothing is written there."""
+    outside = place.form.folder("outside")
+    place.form.write(outside / "b.txt", "outside\n")
+    session = place.create("--overlay")
+    place.sh(session, "echo x >> sub/b.txt; echo n > sub/new")
+    with place.form.acting():
+        (place.project / "sub").rename(place.project / "was")
+    place.form.link(place.project / "sub", outside)
+    before = tree(outside)
+    for options in ((), ("--ours", "**")):
+        place.run("session", "commit", session, *options)
+        check(tree(outside) == before, f"it was led out of the project: {options}")
+
+
+def read_only(place):
+    session = place.create("--overlay")
+    place.sh(session, "echo x >> sub/b.txt; echo n > n")
+    with place.form.acting():
+        (place.project / "sub").chmod(0o555)
+    before = look(place.project)
+    if not place.form.is_root:
+        said, _ = place.refused(session)
+        check("permission" in said, said)
+        check(look(place.project) == before, "nothing was done")
+    with place.form.acting():
+        (place.project / "sub").chmod(0o755)
+    check(place.commit(session)["committed"], "afterwards")
+
+
+def full(place):
+    with place.form.acting():
+        (place.project / "disk").mkdir()
+    with lib.tmpfs(place.form, place.project / "disk", "1m"):
+        small = Place.__new__(Place)
+        small.form, small.home, small.project = place.form, place.home, place.project / "disk"
+        small.write("a", "old\n")
+        session = small.create("--overlay")
+        small.sh(session, "echo new > a; head -c 3000000 /dev/zero > large; echo b > b")
+        before = tree(small.project)
+        said, _ = small.refused(session)
+        check("bytes" in said and tree(small.project) == before, said)
+        # What takes the room while it is written.
+        small.sh(session, "head -c 700000 /dev/zero > large")
+        small.write("taken", b"x" * 600000)
+        said, _ = small.refused(session)
+        check(tree(small.project).keys() == before.keys() | {"taken"}, said)
+        with small.form.acting():
+            (small.project / "taken").unlink()
+        check(small.commit(session)["committed"] and (small.project / "large").stat().st_size == 700000, "afterwards")
+
+
+def asked(place):
+    def commit(session, *options):
+        return Terminal(place.form, place.home, [place.form.binary, "session", "commit", session, *options])
+
+    session = place.create("--overlay")
+    place.sh(session, "echo n > new; echo x > tool; chmod +x tool")
+    with commit(session) as terminal:
+        terminal.until("would run code")
+        terminal.type("n\n")
+        terminal.until("Take 1 changes over")
+        terminal.type("n\n")
+        check(terminal.end() != 0 and not (place.project / "new").exists(), "no")
+    with commit(session) as terminal:
+        terminal.until("would run code")
+        terminal.type("n\n")
+        terminal.until("Take 1 changes over")
+        terminal.type("y\n")
+        check(terminal.end() == 0 and (place.project / "new").exists(), "yes")
+    check(not (place.project / "tool").exists(), "said no to that")
+    with commit(session) as terminal:
+        terminal.until("would run code")
+        terminal.type("y\n")
+        terminal.until("Take 1 changes over")
+        terminal.type("y\n")
+        check(terminal.end() == 0 and os.access(place.project / "tool", os.X_OK), "yes to both")
+
+
+CASES = [
+    ("all kinds of changes", everything),
+    ("attributes", attributes),
+    ("paths and globs", some),
+    ("what was changed in the project", conflicts),
+    ("two sessions, one file", two_sessions),
+    ("what would run code", runs_code),
+    ("secret files", secrets),
+    ("a session that works", busy),
+    ("devices and what cannot be read", special),
+    ("a folder swapped for a link", swapped),
+    ("a folder that cannot be written", read_only),
+    ("a full disk", full),
+    ("asked on a terminal", asked),
+]
+
+
+def main():
+    if AM_ROOT:
+        lib.own_mounts()
+    tap = lib.Tap()
+    for form in lib.forms():
+        for name, case in CASES:
+            if case is full and not AM_ROOT:
+                continue
+            with tap.case(f"{form.name}: {name}"):
+                case(Place(form, case.__name__))
+    tap.done()
+
+
+main()
