@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -16,8 +15,6 @@
 #define CHANGES_MAX 1000000
 #define COMMIT_SHOWN_MAX 16384
 #define QUESTION_MAX ((size_t)1 << 20)
-/* What was put in place is older than the next mount, by the clock of files. */
-#define REST_NS 30000000
 
 struct committing_gate {
     struct gate gate;
@@ -162,7 +159,6 @@ const struct change_list *committing_changes(const struct committing_gate *c)
 int committing_do(struct committing_gate *c, const struct commit_plan *plan,
                   struct commit_result *ret, struct err *err)
 {
-    static const struct timespec rest = {.tv_nsec = REST_NS};
     *ret = (struct commit_result){.left_paths = BUF_INIT(OP_BODY_MAX), .empty = c->changes.n == 0};
     if (!c->open || plan->taken + plan->dropped == 0)
         return 0;
@@ -171,7 +167,7 @@ int committing_do(struct committing_gate *c, const struct commit_plan *plan,
     int r = wait_for_commit(c, err);
     c->result = NULL;
     if (r == 0 && ret->empty)
-        nanosleep(&rest, NULL);
+        layer_rest();
     return r;
 }
 

@@ -81,6 +81,17 @@ int layer_note_since(const char *path, struct err *err)
     return fd < 0 || note_since(fd) < 0 ? layer_failed(path, err) : 0;
 }
 
+void layer_rest(void)
+{
+    static const struct timespec pause = {.tv_nsec = LOOK_NS};
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t end = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    /* Not for ever, where the clock is set back. */
+    for (int i = 0; i < LOOKS && clock_file_ns() - TICKS_NS <= end; i++)
+        nanosleep(&pause, NULL);
+}
+
 int64_t layer_since(const char *path)
 {
     char text[32] = "";

@@ -27,6 +27,8 @@ int layer_add(const char *path, struct cell_spec *spec, struct err *err);
 /* It is mounted, and no call has been done with it yet. While it has no changes, all that is in the project now is what the
  * session will see. */
 int layer_note_since(const char *path, struct err *err);
+/* Waits until what was changed just now will count as older than a layer that is mounted then: some 20 ms. */
+void layer_rest(void);
 /* What is changed in the project later than that, in nanoseconds, the session may not have seen. */
 int64_t layer_since(const char *path);
 /* A commit was cut off: part of the changes may be in the project. */

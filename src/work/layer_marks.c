@@ -110,13 +110,10 @@ static int64_t changed_ns(const struct stat *st)
     return (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
 }
 
-/* It was copied up, and is not there any more; or it was copied from another name, for which nobody has to have changed the
- * folder. */
-static bool was_removed(const struct layer_marks *marks, const struct layer_sides *at)
+/* A folder that was copied up is not there any more. Of a file that would say nothing: it keeps the mark when it is moved. */
+static bool was_removed(const struct layer_sides *at)
 {
-    struct stat folder;
-    return at->to && at->base >= 0 && fstat(at->base, &folder) == 0 &&
-           changed_ns(&folder) > marks->since_ns && layer_is_copy(at->upper, at->name);
+    return at->to && S_ISDIR(at->to->st_mode) && layer_is_copy(at->upper, at->name);
 }
 
 /* A folder's time changes with what is made in it, which says nothing about the folder itself. */
@@ -124,7 +121,7 @@ static bool is_late(const struct layer_marks *marks, const struct layer_sides *a
                     const struct op_changed *c)
 {
     if (!at->from)
-        return was_removed(marks, at);
+        return was_removed(at);
     return c->before.type != NODE_FOLDER && changed_ns(at->from) > marks->since_ns;
 }
 
