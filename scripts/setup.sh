@@ -34,6 +34,8 @@ test rustc-web 1.85
 test golang-go 2:1.19
 test g++ 4:12.2
 test git 1:2.39
+test zsh 5.9
+test fish 3.6
 test vim-tiny 2:9.0
 test less 590
 test htop 3.2

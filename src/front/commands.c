@@ -10,12 +10,6 @@
 #include "base/spelling.h"
 #include "front/front.h"
 
-struct subcommand {
-    const char *name;
-    int (*run)(int argc, char *const *argv);
-    const char *doc;
-};
-
 static int help_command(int argc, char *const *argv);
 
 static const struct subcommand commands[] = {
@@ -37,6 +31,7 @@ static const struct subcommand commands[] = {
     {"policy", front_policy, "show what the rules say of a call"},
     {"config", front_config, "check, show and explain the configuration"},
     {"setup", front_setup, "connect an agent: its configuration for `sandgate mcp`"},
+    {"completion", front_completion, "a script that completes command lines in bash, zsh or fish"},
     {"help", help_command, "explain a command, or list them all"},
 };
 
@@ -54,6 +49,11 @@ static int help_all_commands(bool wanted)
         return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
     fd_write_all(STDERR_FILENO, out.data, out.len);
     return EXIT_USAGE;
+}
+
+const struct subcommand *commands_at(size_t i)
+{
+    return i < ARRAY_LEN(commands) ? &commands[i] : NULL;
 }
 
 static const struct subcommand *find_command(const char *name)
@@ -97,7 +97,7 @@ static int help_command(int argc, char *const *argv)
 {
     static char help[] = "--help";
     char *const word[] = {help, NULL};
-    if (argc == 0)
+    if (argc == 0 || strcmp(argv[0], "--help") == 0)
         return help_all_commands(true);
     const struct subcommand *command = find_command(argv[0]);
     if (!command)

@@ -46,8 +46,17 @@ static int put_on_stdout(struct str text)
     return r;
 }
 
+static struct buf *put_into;
+
+void front_put_into(struct buf *instead)
+{
+    put_into = instead;
+}
+
 int front_put(struct str text)
 {
+    if (put_into)
+        return buf_add(put_into, text.p, text.n);
     if (!isatty(STDOUT_FILENO))
         return put_on_stdout(text);
     const char *reset = screen_reset_behind_output();

@@ -30,6 +30,7 @@ int front_doctor(int argc, char *const *argv);
 int front_policy(int argc, char *const *argv);
 int front_config(int argc, char *const *argv);
 int front_setup(int argc, char *const *argv);
+int front_completion(int argc, char *const *argv);
 
 /* Turns the options into what a gate needs; `state_path` (free it) is where a run's @state is. */
 int front_gate_options(const struct options *o, struct gate_options *ret, char **state_path,
@@ -51,6 +52,8 @@ int front_usage_error(const struct err *err);
 
 /* On standard output. Where that is a terminal, what would do more than draw on it is left out (base/terminal.h). */
 int front_put(struct str text);
+/* From here on front_put adds to this; NULL: it prints again. */
+void front_put_into(struct buf *instead);
 /* For a write to standard output that was not made with front_put: front_end says why it failed. */
 void front_output_failed(int error);
 /* The exit status of a subcommand that ended with `status`: an error where not all of its output was written. */

@@ -158,8 +158,27 @@ int options_read(int argc, char *const *argv, unsigned allowed, size_t max_words
     return 0;
 }
 
+static unsigned last_helped;
+
+unsigned options_helped(void)
+{
+    return last_helped;
+}
+
+bool options_words(unsigned allowed, size_t i, struct option_words *ret)
+{
+    for (size_t at = 0; at < ARRAY_LEN(rows); at++) {
+        if (!(rows[at].set & allowed) || i-- > 0)
+            continue;
+        *ret = (struct option_words){rows[at].name, rows[at].value, rows[at].doc};
+        return true;
+    }
+    return false;
+}
+
 void options_help(unsigned allowed, struct buf *out)
 {
+    last_helped = allowed;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (!(rows[i].set & allowed))
             continue;

@@ -90,5 +90,14 @@ int options_read(int argc, char *const *argv, unsigned allowed, size_t max_words
                  struct options *ret, struct err *err);
 /* One line an option. */
 void options_help(unsigned allowed, struct buf *out);
+/* Those that options_help was last called for. */
+unsigned options_helped(void);
+/* The i-th of these; false behind the last. `value` is NULL where it has none. */
+struct option_words {
+    const char *name;
+    const char *value;
+    const char *doc;
+};
+bool options_words(unsigned allowed, size_t i, struct option_words *ret);
 
 #endif

@@ -248,17 +248,15 @@ static int find_client(const char *name, const struct setup_client **ret, struct
 
 static void help_setup(struct buf *out)
 {
-    buf_add_text(
-        out, "usage: sandgate setup [CLIENT [--write] [--workspace DIR]]\n\n"
-             "Shows what makes an agent work through `sandgate mcp` alone: the server, its own "
-             "shell and editor switched\noff, Sandgate's tools allowed. With --write this is "
-             "added to the client's files; what is there stays, and\neach changed file is kept "
-             "as NAME.before-sandgate. Without CLIENT it lists those that are known.\n\n"
-             "  --write              writes it\n"
-             "  --workspace DIR      the project whose files are meant, and the folder that "
-             "the server works in\n"
-             "                       (default: this one, and the one that the client is started "
-             "in)\n");
+    buf_add_text(out,
+                 "usage: sandgate setup [CLIENT [--write] [--workspace DIR]]\n\n"
+                 "Shows what makes an agent work through `sandgate mcp` alone: the server, its own "
+                 "shell and editor switched\noff, Sandgate's tools allowed. With --write this is "
+                 "added to the client's files; what is there stays, and\neach changed file is kept "
+                 "as NAME.before-sandgate. With --workspace the files of that project are meant, "
+                 "and the\nserver works there; else it works where the client is started. Without "
+                 "CLIENT it lists those that are known.\n\n");
+    options_help(OPTIONS, out);
 }
 
 static int run_setup(struct setup *s, const struct options *o)

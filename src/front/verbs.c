@@ -7,8 +7,18 @@
 #include "front/front.h"
 #include "gate/state.h"
 
+static const struct verb *last_helped_verbs;
+
+const struct verb *verbs_helped(void)
+{
+    const struct verb *last = last_helped_verbs;
+    last_helped_verbs = NULL;
+    return last;
+}
+
 static void add_verbs_help(const struct verbs *verbs, struct buf *out)
 {
+    last_helped_verbs = verbs->all;
     buf_add_text(out, verbs->usage);
     for (const struct verb *v = verbs->all; v->name; v++)
         buf_addf(out, "  %-10s %s\n", v->name, v->doc);

@@ -19,6 +19,8 @@ struct verbs {
     bool stateless; /* they get no state folder: state_fd is -1 */
 };
 
+/* Those whose help was told last; NULL: none was. */
+const struct verb *verbs_helped(void);
 /* What a verb has written is printed also where it failed. The exit status. */
 int verbs_run(const struct verbs *verbs, int argc, char *const *argv);
 
