@@ -27,7 +27,7 @@ struct shell {
     const char *tail;
 };
 
-static struct command_words words_of(const struct subcommand *command)
+static struct command_words completion_words_of(const struct subcommand *command)
 {
     static char help[] = "--help";
     char *const word[] = {help, NULL};
@@ -248,7 +248,7 @@ static void write_script(const struct shell *shell, struct buf *out)
     add_command_list(shell, out);
     buf_add_text(out, shell->head + first);
     for (size_t i = 0; (command = commands_at(i)); i++) {
-        struct command_words words = words_of(command);
+        struct command_words words = completion_words_of(command);
         shell->each(&words, out);
     }
     buf_add_text(out, shell->tail);
