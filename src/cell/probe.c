@@ -121,6 +121,18 @@ static int try_mounts(struct finding *f)
     return try_inside(CELL_NAMESPACES, make_root, f);
 }
 
+/* As a gate of root takes its folders, before there is a namespace. */
+static int try_root_mounts(struct finding *f)
+{
+    struct err err;
+    FD_AT_END int tree = -1;
+    if (geteuid() != 0) {
+        f->state = FINDING_UNNEEDED;
+        return 0;
+    }
+    return mounts_take_tree(".", false, -1, &tree, &err);
+}
+
 static int mount_proc(struct finding *f)
 {
     (void)f;
@@ -259,6 +271,7 @@ static try_fn *const tries[MECHANISM_COUNT] = {
     [MECHANISM_USER_NAMESPACES] = try_user_namespace,
     [MECHANISM_NAMESPACES] = try_namespaces,
     [MECHANISM_MOUNTS] = try_mounts,
+    [MECHANISM_ROOT_MOUNTS] = try_root_mounts,
     [MECHANISM_PROC] = try_proc,
     [MECHANISM_LANDLOCK] = try_landlock,
     [MECHANISM_SECCOMP] = try_seccomp,

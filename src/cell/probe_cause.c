@@ -223,6 +223,16 @@ static void explain_notify(struct finding *f, const char *title)
         say_cause(f, "%s are refused: %s", title, strerror(f->error));
 }
 
+static void explain_root_mounts(struct finding *f)
+{
+    if (f->error == EPERM)
+        say_cause(f,
+                  "root lacks the right to mount here (CAP_SYS_ADMIN), as in a container; a gate "
+                  "of another user needs none");
+    else
+        say_cause(f, "root cannot take a copy of a mount: %s", strerror(f->error));
+}
+
 static void explain_idmap(struct finding *f)
 {
     if (f->error == EINVAL)
@@ -292,6 +302,9 @@ void probe_explain(enum mechanism m, struct findings *findings)
     case MECHANISM_SECCOMP:
     case MECHANISM_SECCOMP_NOTIFY:
         explain_notify(f, row->title);
+        return;
+    case MECHANISM_ROOT_MOUNTS:
+        explain_root_mounts(f);
         return;
     case MECHANISM_IDMAP:
         explain_idmap(f);

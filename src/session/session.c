@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/processor.h"
@@ -291,6 +292,16 @@ static bool cell_died(void *owner, const struct err *err)
     return expected || preview_waits(s);
 }
 
+/* For a cell of the tier full, where one of the tier landlock can be had. MECHANISM_COUNT: nothing is, or there is none. */
+static enum mechanism what_is_missing(const struct cell_spec *spec, const struct findings *f)
+{
+    enum tier_id id = findings_tier(f).id;
+    bool of_root = geteuid() == 0 && spec->roots[0].uid == 0;
+    if (id == TIER_FULL && of_root && f->of[MECHANISM_IDMAP].state == FINDING_NO)
+        return MECHANISM_IDMAP;
+    return id == TIER_LANDLOCK ? findings_missing(f, NEED_FULL) : MECHANISM_COUNT;
+}
+
 /* An overlay is a mount. What was found before counts: a cell of the full tier has just failed. */
 static bool weaken_session(void *owner)
 {
@@ -301,14 +312,14 @@ static bool weaken_session(void *owner)
     if (s->spec.tier != TIER_FULL || s->layer || s->spec.commits ||
         (wanted && strcmp(wanted, tier_name(TIER_FULL)) == 0))
         return false;
-    if ((!probe_kept(s->state_fd, &f) || findings_tier(&f).id != TIER_LANDLOCK) &&
+    if ((!probe_kept(s->state_fd, &f) || what_is_missing(&s->spec, &f) == MECHANISM_COUNT) &&
         probe_anew(s->state_fd, &f, &err) < 0)
         return false;
-    if (findings_tier(&f).id != TIER_LANDLOCK ||
-        finding_may_pass(&f.of[findings_missing(&f, NEED_FULL)]))
+    enum mechanism missing = what_is_missing(&s->spec, &f);
+    if (missing == MECHANISM_COUNT || finding_may_pass(&f.of[missing]))
         return false;
     BUF_AT_END struct buf cause = BUF_INIT(sizeof s->weaker - 1);
-    finding_write_cause(&f.of[findings_missing(&f, NEED_FULL)], &cause);
+    finding_write_cause(&f.of[missing], &cause);
     snprintf(s->weaker, sizeof s->weaker, "%s", buf_text(&cause));
     s->spec.tier = TIER_LANDLOCK;
     s->workplace.tier = tier_of_cell(&s->spec);

@@ -13,7 +13,7 @@ import lib
 from lib import check
 
 CELL = ["landlock", "seccomp"]
-FULL = ["user_namespaces", "namespaces", "mounts", "proc", "openat2"]
+FULL = ["user_namespaces", "namespaces", "mounts", "root_mounts", "proc", "openat2"]
 GROUPS = ["cgroup_memory", "cgroup_processes", "cgroup_cpu"]
 IN_NAMESPACES = ["namespaces", "mounts", "proc", "overlay"]
 REQUIRED = {"sandbox": {"require": "full"}}
@@ -77,7 +77,8 @@ def check_refused(place, lane, told, names, cause, fix):
 def check_weaker(place, lane, told, names, cause, fix, tier="landlock"):
     """Files can be read and written in the tier `landlock`; a command's error and doctor say the same."""
     check(told["tier"] == "landlock" and told["status"] == 1 and told["problem"] is None, told)
-    check(missing(told) - set(GROUPS) == set(names), missing(told))
+    # A lane in a user namespace leaves root without rights over the machine's mounts.
+    check(missing(told) - {*GROUPS, "root_mounts"} == set(names) - {"root_mounts"}, missing(told))
     enforces = told["enforces"]
     held = [enforces[key] for key in ("files", "network", "processes", "seccomp")]
     check(held == ["landlock", "seccomp", "seccomp", True] and enforces["landlock"] > 0, enforces)
@@ -167,6 +168,16 @@ def masked_proc(form):
     extra = sorted(missing(told) & {"overlay", "idmapped_mounts"})
     fix = "docker run" if os.path.exists("/.dockerenv") else None
     check_weaker(place, lanes.masked_proc, told, ["proc", *extra], f"({lanes.MASKED})", fix, tier="full")
+
+
+def rights_of_containers(form):
+    """root with the capabilities that a container leaves it has the weaker tier; a user needs none"""
+    place = Place(form, "rights")
+    told = place.doctor(lane=lanes.container_rights)
+    if form.is_root:
+        check_weaker(place, lanes.container_rights, told, ["root_mounts", "idmapped_mounts"], "CAP_SYS_ADMIN", None)
+    else:
+        check(told["tier"] == "full" and place.call(lane=lanes.container_rights)["result"]["tier"] == "full", told)
 
 
 def no_listener(form):
@@ -301,7 +312,7 @@ def documented(form):
         check(needed == names, needed)
 
 
-CASES = [as_it_is, in_docker, no_user_namespaces, no_network_namespaces, no_landlock, masked_proc, no_listener,
+CASES = [as_it_is, in_docker, no_user_namespaces, no_network_namespaces, no_landlock, masked_proc, rights_of_containers, no_listener,
          no_cgroups, keeping, required, agents, for_people, documented]
 
 

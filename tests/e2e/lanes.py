@@ -25,6 +25,9 @@ MASKED = "/proc/timer_list"
 LD, JEQ, JSET, RET = 0x20, 0x15, 0x45, 0x06
 ALLOW, ERRNO = 0x7FFF0000, 0x00050000
 ARG0, ARG1 = 16, 24
+# chown, dac_override, fowner, fsetid, kill, setgid, setuid, setpcap, net_bind_service, sys_chroot, setfcap
+KEPT_CAPABILITIES = (0, 1, 3, 4, 5, 6, 7, 8, 10, 18, 31)
+PR_CAPBSET_READ, PR_CAPBSET_DROP = 23, 24
 PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, MODE_FILTER = 4, 38, 22, 2
 
 
@@ -77,6 +80,13 @@ def landlock_refused():
 def listener_taken():
     """As in a sandbox that answers filtered calls itself."""
     filtered(refuse_where(SECCOMP, ARG1, NEW_LISTENER, errno.EBUSY))
+
+
+def container_rights():
+    """Of root, only the capabilities that Docker and podman leave."""
+    for cap in range(64):
+        if cap not in KEPT_CAPABILITIES and lib.libc.prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1 and os.geteuid() == 0:
+            lib.kernel(lib.libc.prctl(PR_CAPBSET_DROP, cap, 0, 0, 0), "the bounding set")
 
 
 def inside_a_cell():
