@@ -5,6 +5,7 @@ a worker that was taken over, too. Prints TAP."""
 import errno
 import json
 import os
+import subprocess
 import threading
 
 import broken
@@ -92,8 +93,7 @@ def who_it_is(place):
         check(gate.ok("read_file", path="good")["tier"] == "landlock", "the next cell")
 
 
-def taken_over(place):
-    """a worker that was taken over opens, makes, moves and removes nothing outside, and what is said to show is all that does"""
+def try_outside(place, lane):
     secret, made = place.secret, place.open_folder / "made"
     rows = [
         ("read", "/etc/passwd", EACCES), ("read", "/proc/self/status", EACCES), ("read", "/proc/1/environ", EACCES),
@@ -102,11 +102,31 @@ def taken_over(place):
         # What Landlock does not know: that there is a file, and its size, times and owner.
         ("stat", secret, "returned 0"),
     ]
-    with place.gate(binary=lib.BROKEN) as gate:
+    with place.gate(lane=lane, binary=lib.BROKEN) as gate:
         for verb, path, expected in rows:
             said = broken.probe(gate, f"file/{verb}{path}")
             check(said in (expected, expected.replace(EACCES, EPERM)), f"{verb} {path}: {lib.short(said)}")
     check(secret.read_text() == SECRET and not list(place.open_folder.iterdir()), "something was changed outside")
+
+
+def taken_over(place):
+    """a worker that was taken over opens, makes, moves and removes nothing outside, and what is said to show is all that does"""
+    try_outside(place, lanes.docker_filter)
+
+
+def old_versions(place):
+    """so it is with each older version of Landlock"""
+    for abi in (1, 2, 3, 4, 5):
+        lane = lanes.old_landlock(abi)
+        told = subprocess.run([place.form.binary, "doctor", "--json"], env=lib.environment(place.state), preexec_fn=lane,
+                              capture_output=True, check=False, cwd="/", **place.form.identity())
+        told = json.loads(told.stdout)
+        check(told["tier"] == "landlock" and told["enforces"]["landlock"] == abi, f"ABI {abi}: {told}")
+        try_outside(place, lane)
+        with place.gate(lane=lane) as gate:
+            gate.ok("write_file", path="made.txt", content="one\ntwo\n")
+            gate.ok("edit_file", path="made.txt", edits=[{"old_text": "two", "new_text": "three"}])
+            gate.ok("delete", path="made.txt")
 
 
 def calls_refused(place):
@@ -213,7 +233,7 @@ def never_lower(place):
         expect_error(gate.call("read_file", path="good"), "SANDBOX_UNAVAILABLE")
 
 
-CASES = [file_tools, links_out, who_it_is, taken_over, calls_refused, what_needs_mounts, kept_logs, in_a_cell, by_names,
+CASES = [file_tools, links_out, who_it_is, taken_over, old_versions, calls_refused, what_needs_mounts, kept_logs, in_a_cell, by_names,
          never_lower]
 
 

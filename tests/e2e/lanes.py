@@ -3,9 +3,13 @@ process that it runs in and what that starts. Linux on x86-64 and arm64."""
 
 import ctypes
 import errno
+import fcntl
 import os
 import pathlib
 import platform
+import select
+import socket
+import struct
 import sys
 
 import lib
@@ -23,7 +27,8 @@ NEW_LISTENER = 8
 MASKED = "/proc/timer_list"
 
 LD, JEQ, JSET, RET = 0x20, 0x15, 0x45, 0x06
-ALLOW, ERRNO = 0x7FFF0000, 0x00050000
+ALLOW, ERRNO, USER_NOTIF = 0x7FFF0000, 0x00050000, 0x7FC00000
+NOTIF_RECV, NOTIF_SEND, NOTIF_CONTINUE = 0xC0502100, 0xC0182101, 1
 ARG0, ARG1 = 16, 24
 # chown, dac_override, fowner, fsetid, kill, setgid, setuid, setpcap, net_bind_service, sys_chroot, setfcap
 KEPT_CAPABILITIES = (0, 1, 3, 4, 5, 6, 7, 8, 10, 18, 31)
@@ -58,6 +63,51 @@ def filtered(instructions):
     program = Program(len(code), (Instruction * len(code))(*(Instruction(*one) for one in code)))
     lib.kernel(lib.libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no new privileges")
     lib.kernel(lib.libc.prctl(PR_SET_SECCOMP, MODE_FILTER, ctypes.byref(program), 0, 0), "the filter")
+
+
+def answer_for_old_landlock(listener, abi):
+    """Until all that the filter holds have ended."""
+    notice, answer = bytearray(80), struct.Struct("QqiI")
+    poll = select.poll()
+    poll.register(listener, select.POLLIN)
+    while not poll.poll()[0][1] & select.POLLHUP:
+        notice[:] = bytes(80)
+        try:
+            fcntl.ioctl(listener, NOTIF_RECV, notice)
+            (call,), args = struct.unpack_from("Q", notice), struct.unpack_from("6Q", notice, 32)
+            asks = args[0] == 0 and args[2] & 1
+            reply = answer.pack(call, abi if asks else 0, 0, 0 if asks else NOTIF_CONTINUE)
+            fcntl.ioctl(listener, NOTIF_SEND, bytearray(reply))
+        except OSError as error:  # who asked has ended
+            if error.errno not in (errno.ENOENT, errno.EINTR):
+                raise
+    os._exit(0)
+
+
+def old_landlock(abi):
+    """A kernel whose Landlock says that it is of this version."""
+
+    def enter():
+        docker_filter()
+        ours, theirs = socket.socketpair()
+        first = os.fork()
+        if first == 0:
+            if os.fork():
+                os._exit(0)  # so that the gate has no child that it does not know
+            ours.close()
+            listener = socket.recv_fds(theirs, 1, 1)[1][0]
+            os.dup2(listener, 0)
+            os.closerange(1, 4096)
+            answer_for_old_landlock(0, abi)
+        os.waitpid(first, 0)
+        code = [(LD, 0, 0, 0), (JEQ, 0, 1, LANDLOCK[0]), (RET, 0, 0, USER_NOTIF), (RET, 0, 0, ALLOW)]
+        program = Program(len(code), (Instruction * len(code))(*(Instruction(*one) for one in code)))
+        listener = lib.libc.syscall(SECCOMP, 1, NEW_LISTENER, ctypes.byref(program))
+        assert listener >= 0, os.strerror(ctypes.get_errno())
+        socket.send_fds(ours, [b"x"], [listener])
+        os.close(listener)
+
+    return enter
 
 
 def docker_filter():
