@@ -15,12 +15,14 @@ SANDGATE_TEST_SLOT a number that no other running test has.
 Tests run side by side, the longest first. The first lines of a test can say
     # timeout: 600     seconds, where the usual limit is too short
     # alone: REASON    it runs when no other test does
+    # tier: any        of the sandbox lane: it runs where the machine allows no full sandbox, too; others are skipped there
 """
 
 import argparse
 import concurrent.futures
 import contextlib
 import fnmatch
+import json
 import os
 import pathlib
 import queue
@@ -79,6 +81,7 @@ class Test:
     source: pathlib.Path
     env: dict = field(default_factory=dict)
     problem: str = ""  # why it cannot even be started
+    skip: str = ""  # why it is not to be started here
     sanitized: bool = False
 
 
@@ -123,7 +126,29 @@ def unit_lane(build):
     return tests + [script_test(p, build) for p in scripts]
 
 
+def no_full_sandbox(build):
+    """Why this machine has none, or nothing. Where that cannot be found out the tests tell."""
+    with tempfile.TemporaryDirectory() as home:
+        env = {**os.environ, "HOME": home, "XDG_STATE_HOME": home}
+        done = subprocess.run([str(build / "sandgate"), "doctor", "--json"], capture_output=True, check=False, env=env, cwd=home)
+    try:
+        told = json.loads(done.stdout)
+        missing = [one for one in told["mechanisms"] if one["available"] == "no" and one["needed_for"] in ("cell", "full")]
+    except (ValueError, KeyError):
+        return ""
+    return f"the tier is {told['tier']}: {missing[0]['cause']}" if told["tier"] != "full" and missing else ""
+
+
 def sandbox_lane(build):
+    tests = all_of_the_sandbox(build)
+    why = no_full_sandbox(build)
+    for test in tests:
+        if why and said_in_head(test, "tier") != "any":
+            test.skip = why
+    return tests
+
+
+def all_of_the_sandbox(build):
     tests = []
     for path in sorted([*(ROOT / "tests/e2e").glob("*.py"), *(ROOT / "tests/e2e").glob("*.sh")]):
         if is_program(path):
@@ -346,6 +371,8 @@ def run_in(test, scratch, slot, soak):
 def run(test, soak):
     if test.problem:
         return Outcome(failed=1, problems=[test.problem])
+    if test.skip:
+        return Outcome(skipped=[test.skip], failed=1 if MUST_WORK else 0)
     started = time.monotonic()
     slot = free_slots.get()
     scratch = tempfile.mkdtemp(prefix="sg-")

@@ -4,6 +4,7 @@
 The calls come from one gate with many in flight, from the owner of a session and a guest, from two gates that know
 nothing of each other, and from gates of two dialects. Beside them something else changes or reads the same file.
 """
+# tier: any
 # timeout: 400
 
 import collections

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """`sandgate config` and `sandgate help`: what they say is what the tables and the commands say."""
+# tier: any
 import json
 import re
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What can go wrong in a search: hard and broken patterns, odd texts and names, links, and what is no file. Each gets the
 right answer or a clear error, soon, in bounded memory, and the next call works."""
+# tier: any
 # timeout: 400
 
 import base64

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """Sessions with a name: one owner at a time, and calls of others are passed on to it."""
+# tier: any
 import contextlib
 import json
 import os
