@@ -11,6 +11,7 @@
 #include "front/front.h"
 #include "session/layer.h"
 #include "session/review.h"
+#include "store/audit.h"
 
 #define CHANGES_MAX 1000000
 #define COMMIT_SHOWN_MAX 16384
@@ -156,16 +157,60 @@ const struct change_list *committing_changes(const struct committing_gate *c)
     return &c->changes;
 }
 
+/* --- records */
+
+static void write_commit_fields(const struct committing_gate *c, const struct commit_plan *plan,
+                                struct json_out *j)
+{
+    size_t code = 0;
+    for (size_t i = 0; i < plan->n; i++)
+        code += plan->items[i].taken && commit_runs_code(plan->items[i].change);
+    jo_ktext(j, "session", c->named->id);
+    jo_kint(j, "changes", (int64_t)plan->taken);
+    jo_kint(j, "runsCode", (int64_t)code);
+    jo_kint(j, "givenUp", (int64_t)plan->dropped);
+}
+
+/* Paths and hashes stay out of it: what was taken over is the list that `session diff` told. Nothing is taken over without a
+ * record of it. */
+static int record_begin(struct committing_gate *c, const struct commit_plan *plan, struct err *err)
+{
+    if (!c->gate.audit)
+        return 0;
+    write_commit_fields(c, plan, audit_begin(c->gate.audit, "session.commit", NULL));
+    audit_end(c->gate.audit);
+    return audit_flush(c->gate.audit, err);
+}
+
+static void record_commit_end(struct committing_gate *c, const struct commit_result *result,
+                              const struct err *err)
+{
+    if (!c->gate.audit)
+        return;
+    struct json_out *j = audit_begin(c->gate.audit, "session.committed", NULL);
+    jo_ktext(j, "session", c->named->id);
+    jo_kbool(j, "ok", err == NULL);
+    if (err)
+        jo_ktext(j, "code", err_row(err->code)->name);
+    jo_kint(j, "taken", result->taken);
+    jo_kint(j, "left", result->left);
+    audit_end(c->gate.audit);
+    audit_write_out(c->gate.audit);
+}
+
 int committing_do(struct committing_gate *c, const struct commit_plan *plan,
                   struct commit_result *ret, struct err *err)
 {
     *ret = (struct commit_result){.left_paths = BUF_INIT(OP_BODY_MAX), .empty = c->changes.n == 0};
     if (!c->open || plan->taken + plan->dropped == 0)
         return 0;
+    if (record_begin(c, plan, err) < 0)
+        return -1;
     c->result = ret;
     review_commit(c->gate.session, plan, on_committed, c);
     int r = wait_for_commit(c, err);
     c->result = NULL;
+    record_commit_end(c, ret, r < 0 ? err : NULL);
     if (r == 0 && ret->empty)
         layer_rest();
     return r;

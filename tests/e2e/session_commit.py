@@ -1,9 +1,12 @@
 #!/usr/bin/python3
 """`sandgate session commit`: what a session with an overlay changed is taken over into the project."""
+import hashlib
 import json
 import os
+import random
 import stat
 import subprocess
+import time
 
 import lib
 from lib import AM_ROOT, Gate, check
@@ -241,6 +244,50 @@ def full(place):
         check(small.commit(session)["committed"] and (small.project / "large").stat().st_size == 700000, "afterwards")
 
 
+def recorded(place):
+    session = place.create("--overlay")
+    place.sh(session, "echo x > tool; chmod +x tool; echo y > y")
+    place.refused(session)
+    place.commit(session, "--allow-code")
+    shown = place.run("audit", "show", "--json", "--kind", "session.*").stdout
+    found = [json.loads(line) for line in shown.splitlines()]
+    check([one["kind"] for one in found] == ["session.commit", "session.committed"], found)
+    check(found[0]["session"] == session and found[0]["changes"] == 2 and found[0]["runsCode"] == 1, found)
+    check(found[1]["ok"] and found[1]["taken"] == 2 and found[1]["left"] == 0, found)
+
+
+def edited_meanwhile(place):
+    """Somebody saves a file while a commit takes it over: no save that is not in the list is lost."""
+    rng = random.Random(lib.seed())
+    taken = 0
+    for turn in range(12):
+        place.write("a.txt", f"start {turn}\n")
+        session = place.create("--overlay")
+        place.sh(session, f"echo session {turn} > a.txt")
+        versions = [f"start {turn}\n"]
+        argv = [str(a) for a in (place.form.binary, "session", "commit", session, "--json", "--ours", "a.txt")]
+        process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/",
+                                   env=lib.environment(place.home, {}), **place.form.identity())
+        while process.poll() is None:
+            time.sleep(rng.uniform(0, 0.03))
+            text = f"by hand {turn} {len(versions)}\n"
+            place.write(".saved", text).rename(place.project / "a.txt")
+            versions.append(text)
+        answer = json.loads(process.stdout.read() or b"{}")
+        now = (place.project / "a.txt").read_text()
+        if answer.get("taken"):
+            taken += 1
+            before = answer["taken"][0]["change"]["before"]["sha256"]
+            known = [hashlib.sha256(v.encode()).hexdigest() for v in versions].index(before)
+            check(now == (versions[-1] if known < len(versions) - 1 else f"session {turn}\n"), (now, known, versions))
+        else:
+            check(now == versions[-1], (now, versions, answer))
+            check(place.changes(session)["a.txt"]["change"] == "modified", "what was not taken over is still there")
+        check(not [p for p in place.project.rglob(".sgt-*")], "temporary files are left")
+        place.run("session", "discard", session, "--yes")
+    print(f"# {taken} of 12 taken over")
+
+
 def asked(place):
     def commit(session, *options):
         return Terminal(place.form, place.home, [place.form.binary, "session", "commit", session, *options])
@@ -281,6 +328,8 @@ CASES = [
     ("a folder swapped for a link", swapped),
     ("a folder that cannot be written", read_only),
     ("a full disk", full),
+    ("recorded", recorded),
+    ("edited meanwhile", edited_meanwhile),
     ("asked on a terminal", asked),
 ]
 
