@@ -8,6 +8,7 @@
 #include "core/shells.h"
 #include "policy/command_names.h"
 #include "policy/command_uses.h"
+#include "policy/program_places.h"
 #include "policy/program_starts.h"
 #include "policy/program_variables.h"
 #include "policy/subcommand.h"

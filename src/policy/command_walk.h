@@ -20,6 +20,7 @@ struct command_view {
     size_t n_found;                 /* at least 1 if it is find that runs this */
     struct str replaced; /* text that xargs puts its words in place of; n is 0 for none */
     struct str text;     /* the shell's text that it stands in; n is 0 where that is not known */
+    unsigned *looks;     /* that are left into programs which it runs (program_starts.h); NULL: none was taken */
 };
 
 /* Either returns -1, with err set, to end the walk. */

@@ -5,7 +5,9 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "core/path.h"
 #include "core/shells.h"
+#include "policy/program_names.h"
 #include "policy/program_starts.h"
 #include "policy/subcommand.h"
 
@@ -306,4 +308,54 @@ bool program_places_open(const struct program_use *use, struct str plain)
     if (command_in_list(" find ", plain))
         return expression_is_open(view);
     return subcommand_is_open(view, plain);
+}
+
+/* --- scripts and modules that are programs */
+
+/* The word that is the script of an interpreter, or behind `-m` its module; the view's n: none. `*ret_from`: where in it. */
+static size_t find_interpreted(const struct command_view *view, bool module, const char *values,
+                               size_t *ret_from)
+{
+    *ret_from = 0;
+    for (size_t i = 1; i < view->n; i++) {
+        struct str word = view->words[i].text;
+        if (word.n < 2 || word.p[0] != '-')
+            return i;
+        for (size_t k = 1; word.p[1] != '-' && k < word.n; k++) {
+            bool last = k + 1 == word.n;
+            if (module && word.p[k] == 'm') {
+                *ret_from = last ? 0 : k + 1;
+                return last ? i + 1 : i;
+            }
+            if (!word.p[k] || !strchr(values, word.p[k]))
+                continue;
+            i += last;
+            break;
+        }
+    }
+    return view->n;
+}
+
+char *program_file_names(const struct command_view *view)
+{
+    char room[PROGRAM_NAME_ROOM];
+    char other[COMMAND_NAME_MAX];
+    size_t from;
+    struct str plain = program_plain_name(command_name(&view->words[0], other), room);
+    bool python = program_is_python(plain);
+    bool others = command_in_list(" node bun deno corepack ruby php perl ", plain);
+    if (!python && !others)
+        return NULL;
+    size_t at = find_interpreted(view, python, python ? "WXc" : "erpIMc", &from);
+    if (at >= view->n || !word_is_fixed(view, &view->words[at]))
+        return NULL;
+    struct str word = view->words[at].text;
+    word.p += from;
+    word.n -= from;
+    struct str package = program_package(word);
+    struct str file = path_name_of(word);
+    struct str module = python ? program_module(word) : (struct str){0};
+    return mem_format(" %.*s %.*s %.*s ", (int)(file.n < 200 ? file.n : 0), file.n ? file.p : "",
+                      (int)(package.n < 200 ? package.n : 0), package.n ? package.p : "",
+                      (int)(module.n < 200 ? module.n : 0), module.n ? module.p : "");
 }

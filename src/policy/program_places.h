@@ -10,4 +10,8 @@ bool program_places_open(const struct program_use *use, struct str plain);
 /* The same for `parallel` and its like, whose program may come from their input. */
 bool program_of_input_open(const struct command_view *view);
 
+/* Of an interpreter: the names that its script or module may have as a program, a blank before and behind each; the caller frees
+ * it. NULL: none. */
+char *program_file_names(const struct command_view *view);
+
 #endif

@@ -13,6 +13,9 @@
 #include "policy/program_rows.h"
 #include "policy/subcommand.h"
 
+/* Into programs that others run, for one use. Where there are more of them, one may be any. */
+#define LOOKS_MAX 16
+
 enum start_flag {
     START_ONE_DASH = 1,  /* names have one dash or two, and are not cut */
     START_BARE = 2,      /* names are words without a dash */
@@ -210,6 +213,15 @@ bool program_starts_again(struct str name)
     return shells_have(name) || command_wrap_find(name) || command_is_unread(name);
 }
 
+/* What stands in a text again and again must not be looked through again and again. */
+static bool take_look(const struct command_view *view)
+{
+    if (!view->looks || *view->looks == 0)
+        return false;
+    --*view->looks;
+    return true;
+}
+
 /* `{}` of fd. */
 static bool any_has_braces(const struct command_view *view, size_t from)
 {
@@ -224,6 +236,8 @@ static bool any_has_braces(const struct command_view *view, size_t from)
 static bool rest_is_open(const struct command_view *view, size_t i)
 {
     char room[COMMAND_NAME_MAX];
+    if (!take_look(view))
+        return true;
     while (i < view->n && !is_open_word(view, i) && view->words[i].text.n &&
            view->words[i].text.p[0] == '-')
         i++;
@@ -391,7 +405,7 @@ static void read_start_names(const struct program_use *use, struct names *ret)
     ret->plain.p = ret->rooms[1];
 }
 
-bool program_starts_open(const struct program_use *use)
+static bool starts_open(const struct program_use *use)
 {
     struct names names;
     read_start_names(use, &names);
@@ -407,9 +421,21 @@ bool program_starts_open(const struct program_use *use)
     return program_places_open(use, names.plain) || program_runs_open(use);
 }
 
+bool program_starts_open(const struct program_use *use)
+{
+    unsigned looks = LOOKS_MAX;
+    struct command_view view = *use->view;
+    struct program_use whole = *use;
+    view.looks = &looks;
+    whole.view = &view;
+    return starts_open(&whole);
+}
+
 bool program_inner_open(const struct command_view *outer, size_t at)
 {
     char other[COMMAND_NAME_MAX];
+    if (!take_look(outer))
+        return true;
     struct command_view view = *outer;
     view.words += at;
     view.n -= at;
@@ -418,7 +444,7 @@ bool program_inner_open(const struct command_view *outer, size_t at)
     if (program && !program_has_targets(program))
         subcommand_read(&view, program, &sub);
     struct program_use use = {&view, buf_str(&sub.text), sub.at, sub.sure, sub.last};
-    bool open = program_starts_open(&use);
+    bool open = starts_open(&use);
     buf_done(&sub.text);
     return open;
 }
@@ -436,54 +462,4 @@ bool program_starts_words(const struct program_use *use)
             return true;
     }
     return false;
-}
-
-/* --- scripts and modules that are programs */
-
-/* The word that is the script of an interpreter, or behind `-m` its module; the view's n: none. `*ret_from`: where in it. */
-static size_t find_interpreted(const struct command_view *view, bool module, const char *values,
-                               size_t *ret_from)
-{
-    *ret_from = 0;
-    for (size_t i = 1; i < view->n; i++) {
-        struct str word = view->words[i].text;
-        if (word.n < 2 || word.p[0] != '-')
-            return i;
-        for (size_t k = 1; word.p[1] != '-' && k < word.n; k++) {
-            bool last = k + 1 == word.n;
-            if (module && word.p[k] == 'm') {
-                *ret_from = last ? 0 : k + 1;
-                return last ? i + 1 : i;
-            }
-            if (!word.p[k] || !strchr(values, word.p[k]))
-                continue;
-            i += last;
-            break;
-        }
-    }
-    return view->n;
-}
-
-char *program_file_names(const struct command_view *view)
-{
-    struct names names;
-    size_t from;
-    const struct program_use use = {.view = view};
-    read_start_names(&use, &names);
-    bool python = command_in_list(" python pypy py ", names.plain);
-    bool others = command_in_list(" node bun deno corepack ruby php perl ", names.plain);
-    if (!python && !others)
-        return NULL;
-    size_t at = find_interpreted(view, python, python ? "WXc" : "erpIMc", &from);
-    if (at >= view->n || !word_is_fixed(view, &view->words[at]))
-        return NULL;
-    struct str word = view->words[at].text;
-    word.p += from;
-    word.n -= from;
-    struct str package = program_package(word);
-    struct str file = path_name_of(word);
-    struct str module = python ? program_module(word) : (struct str){0};
-    return mem_format(" %.*s %.*s %.*s ", (int)(file.n < 200 ? file.n : 0), file.n ? file.p : "",
-                      (int)(package.n < 200 ? package.n : 0), package.n ? package.p : "",
-                      (int)(module.n < 200 ? module.n : 0), module.n ? module.p : "");
 }

@@ -11,9 +11,6 @@ bool program_inner_open(const struct command_view *outer, size_t at);
 /* Whether words of the use may be a program that it starts, whatever its options are. */
 bool program_starts_words(const struct program_use *use);
 
-/* Of an interpreter: the names that its script or module may have as a program, a blank before and behind each; the caller frees
- * it. NULL: none. */
-char *program_file_names(const struct command_view *view);
 /* Whether a program starts what its words name, so that each of them counts. */
 bool program_starts_again(struct str name);
 

@@ -338,6 +338,37 @@ static void many_names_take_no_time(void **state)
     assert_false(command_names_hold(" clean -xgit status ", "git", "clean"));
 }
 
+/* A command as long as it may be, in which each word runs the next. */
+static void long_chains_take_no_time(void **state)
+{
+    (void)state;
+    static const char *const chains[][2] = {
+        {"uv run ", "uv run "},
+        {"npx ", "npx "},
+        {"tox ", "-- a "},
+        {"kubectl exec ", "-- "},
+        {"docker exec c ", "docker exec c "},
+        {"fd ", "-x a "},
+        {"parallel ", "parallel "},
+        {"poetry run ", "uv run "},
+        {"git ", "submodule foreach "},
+        {"docker run i ", "uv run "},
+    };
+    struct policy *policy = with_rule("deny", "approve", "'git push'");
+    for (size_t i = 0; i < ARRAY_LEN(chains); i++) {
+        BUF_AT_END struct buf line = BUF_INIT(64000);
+        buf_add_text(&line, chains[i][0]);
+        while (line.len + strlen(chains[i][1]) + 1 < 64000)
+            buf_add_text(&line, chains[i][1]);
+        clock_t start = clock();
+        line_is_allowed(policy, buf_text(&line));
+        double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+        if (seconds > 5)
+            fail_msg("`%s%s` again and again takes %f s", chains[i][0], chains[i][1], seconds);
+    }
+    policy_free(policy);
+}
+
 /* The quick look at many names finds the same as the slow one at each. */
 static void the_same_programs_are_wanted(void **state)
 {
@@ -409,6 +440,7 @@ int main(void)
         cmocka_unit_test(others_are_not_denied),
         cmocka_unit_test(patterns_may_be_several_words),
         cmocka_unit_test(many_names_take_no_time),
+        cmocka_unit_test(long_chains_take_no_time),
         cmocka_unit_test(the_same_programs_are_wanted),
     };
     return cmocka_run_group_tests(tests, use_tools, NULL);
