@@ -30,9 +30,18 @@ void log_error(const char *fmt, ...)
     va_end(ap);
 }
 
+static bool quiet;
+
+void log_quiet(void)
+{
+    quiet = true;
+}
+
 void log_warning(const char *fmt, ...)
 {
     va_list ap;
+    if (quiet)
+        return;
     va_start(ap, fmt);
     put_log_line("warning: ", fmt, ap);
     va_end(ap);

@@ -7,5 +7,7 @@
 
 void log_error(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void log_warning(const char *fmt, ...) PRINTF_LIKE(1, 2);
+/* No warnings from here on. */
+void log_quiet(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include <linux/landlock.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -73,8 +74,17 @@ static uint64_t rights(const struct landlock_rule *rule)
     return fs;
 }
 
+/* The kernel takes no rights about folders for a file. */
+#define FS_OF_FILE                                                                                 \
+    (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_EXECUTE)
+
 static int allow_in_ruleset(int ruleset, int folder, uint64_t fs, struct err *err)
 {
+    struct stat st;
+    if (fstat(folder, &st) < 0)
+        return cell_failed(err, "Landlock rule");
+    if (!S_ISDIR(st.st_mode))
+        fs &= FS_OF_FILE;
     struct landlock_path_beneath_attr beneath = {.allowed_access = fs, .parent_fd = folder};
     return syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0) < 0
                ? cell_failed(err, "Landlock rule")

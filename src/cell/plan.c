@@ -251,6 +251,19 @@ static void add_cover_step(struct plan *plan, const struct for_commands *c, cons
     step->to = mem_dup(path);
 }
 
+/* What a shown folder or file is attached to. */
+static void add_shown_step(struct plan *plan, const char *path, bool is_file)
+{
+    if (!is_file) {
+        add_folder_step(plan, path);
+        return;
+    }
+    FREE_AT_END char *parent = mem_copy(path, (size_t)(path_name(path) - path));
+    if (*relative(parent))
+        add_folder_step(plan, parent);
+    add_plan_step(plan, STEP_FILE)->to = mem_dup(relative(path));
+}
+
 /* Empty folders and files, to attach to later, and links. */
 static void make_for_commands(struct plan *plan, const struct for_commands *c)
 {
@@ -280,7 +293,7 @@ static void make_for_commands(struct plan *plan, const struct for_commands *c)
     name_user(plan, c->spec);
     for (size_t i = 0; i < c->spec->n_shown; i++) {
         if (c->shown_slots[i] >= 0)
-            add_folder_step(plan, c->spec->shown[i]);
+            add_shown_step(plan, c->spec->shown[i], c->spec->shown_is_file[i]);
     }
 }
 
@@ -327,6 +340,7 @@ static void add_leave_steps(struct plan *plan, const struct for_commands *c, int
 /* Folders that are attached in the scratch home. */
 struct in_home {
     const char *to[ROOTS_MAX + SHOWN_MAX];
+    bool is_file[ROOTS_MAX + SHOWN_MAX];
     size_t n;
 };
 
@@ -334,8 +348,10 @@ static void find_in_home(const struct for_commands *c, const int *kept, struct i
 {
     ret->n = 0;
     for (size_t i = 0; i < c->spec->n_shown; i++) {
-        if (c->shown_slots[i] >= 0 && path_rest(c->spec->shown[i], PLAN_HOME))
-            ret->to[ret->n++] = c->spec->shown[i];
+        if (c->shown_slots[i] < 0 || !path_rest(c->spec->shown[i], PLAN_HOME))
+            continue;
+        ret->is_file[ret->n] = c->spec->shown_is_file[i];
+        ret->to[ret->n++] = c->spec->shown[i];
     }
     for (size_t i = 0; i < c->spec->n_roots; i++) {
         if (kept[i] >= 0 && path_rest(c->at[i], PLAN_HOME))
@@ -358,7 +374,7 @@ static bool is_pinned_in_home(const struct in_home *home, size_t n, const char *
 static void make_in_home(struct plan *plan, const struct in_home *home)
 {
     for (size_t i = 0; i < home->n; i++)
-        add_folder_step(plan, home->to[i]);
+        add_shown_step(plan, home->to[i], home->is_file[i]);
     for (size_t i = 0; i < home->n; i++) {
         FREE_AT_END char *way = mem_dup(home->to[i]);
         for (char *at = way + strlen(PLAN_HOME) + 1; (at = strchr(at, '/')); at++) {
@@ -372,7 +388,7 @@ static void make_in_home(struct plan *plan, const struct in_home *home)
 
 static void make_home(struct plan *plan, const struct for_commands *c, const int *kept)
 {
-    struct in_home in_home;
+    struct in_home in_home = {.n = 0};
     struct step *home = add_plan_step(plan, STEP_SCRATCH);
     home->bytes = c->spec->home_bytes;
     home->to = mem_dup(relative(PLAN_HOME));
@@ -463,32 +479,4 @@ void plan_done(struct plan *plan)
     }
     free(plan->steps);
     *plan = (struct plan){0};
-}
-
-void plan_print(const struct plan *plan, struct buf *out)
-{
-    static const char *const names[] = {
-        [STEP_PRIVATE] = "private", [STEP_CLONE] = "clone",     [STEP_TMPFS] = "tmpfs",
-        [STEP_MKDIR] = "mkdir",     [STEP_SYMLINK] = "symlink", [STEP_FILE] = "file",
-        [STEP_CLOSED] = "closed",   [STEP_SCRATCH] = "scratch", [STEP_ATTACH] = "attach",
-        [STEP_PIN] = "pin",         [STEP_PROC] = "proc",       [STEP_PIVOT] = "pivot",
-        [STEP_SEAL] = "seal",       [STEP_TEXT] = "text",       [STEP_COVER] = "cover",
-        [STEP_WORKER] = "worker",   [STEP_KEEP] = "keep",       [STEP_LEAVE] = "leave",
-        [STEP_OVERLAY] = "overlay",
-    };
-    for (size_t i = 0; i < plan->count; i++) {
-        const struct step *s = &plan->steps[i];
-        buf_add_text(out, names[s->kind]);
-        if (s->slot >= 0)
-            buf_addf(out, " #%d", s->slot);
-        if (s->kind == STEP_OVERLAY)
-            buf_addf(out, " #%d", s->layer);
-        if (s->from && s->kind != STEP_TEXT)
-            buf_addf(out, " %s", s->from);
-        if (s->to)
-            buf_addf(out, " -> %s", s->to);
-        if (s->readonly)
-            buf_add_text(out, " ro");
-        buf_add_char(out, '\n');
-    }
 }

@@ -36,7 +36,8 @@ static void list_folders(const struct cell_spec *spec, struct mounts_kept *ret)
             all.path[all.n++] = spec->roots[i].inside;
     }
     for (size_t i = 0; i < spec->n_shown; i++) {
-        if (!is_in_system(spec->shown[i]))
+        /* Nothing lies in a file that would have to be covered. */
+        if (!is_in_system(spec->shown[i]) && !spec->shown_is_file[i])
             all.path[all.n++] = spec->shown[i];
     }
     ret->n = 0;

@@ -132,10 +132,11 @@ const char *spec_kept(const struct cell_spec *spec, size_t root)
     return spec->tier == TIER_FULL ? NULL : spec->roots[root].protect;
 }
 
-int spec_add_shown(struct cell_spec *spec, const char *path, struct err *err)
+int spec_add_shown(struct cell_spec *spec, const char *path, bool is_file, struct err *err)
 {
     if (spec->n_shown == SHOWN_MAX)
         return err_set(err, ERR_INTERNAL, "at most %d folders are shown to commands", SHOWN_MAX);
+    spec->shown_is_file[spec->n_shown] = is_file;
     spec->shown[spec->n_shown++] = mem_dup(path);
     return 0;
 }
@@ -300,6 +301,11 @@ void spec_write(const struct cell_spec *spec, struct json_out *j)
     for (size_t i = 0; i < spec->n_shown; i++)
         jo_bytes(j, str_of(spec->shown[i]));
     jo_close(j, ']');
+    jo_key(j, "shown_files");
+    jo_open(j, '[');
+    for (size_t i = 0; i < spec->n_shown; i++)
+        jo_bool(j, spec->shown_is_file[i]);
+    jo_close(j, ']');
     jo_key(j, "hidden");
     jo_open(j, '[');
     for (size_t i = 0; i < spec->n_hidden; i++)
@@ -368,8 +374,10 @@ int spec_read(struct str json, struct cell_spec *ret, struct err *err)
         spec_done(ret);
         return -1;
     }
+    yyjson_val *files = yyjson_obj_get(root, "shown_files");
     yyjson_arr_foreach(yyjson_obj_get(root, "shown"), idx, max, item) {
-        if (!yyjson_is_str(item) || spec_add_shown(ret, yyjson_get_str(item), err) < 0) {
+        bool is_file = yyjson_get_bool(yyjson_arr_get(files, idx));
+        if (!yyjson_is_str(item) || spec_add_shown(ret, yyjson_get_str(item), is_file, err) < 0) {
             spec_done(ret);
             return err_set(err, ERR_INTERNAL, "cell specification: shown folders");
         }

@@ -41,7 +41,8 @@ struct cell_spec {
     bool commits;           /* its worker takes over what lies in a session's layer */
     uint64_t home_bytes;    /* of the home that commands share */
     uint64_t tmp_bytes;     /* of the /tmp that each command has */
-    char *shown[SHOWN_MAX]; /* folders that commands see at their own paths, read-only */
+    char *shown[SHOWN_MAX]; /* folders and files that commands see at their own paths, read-only */
+    bool shown_is_file[SHOWN_MAX];
     size_t n_shown;
     char *hidden[HIDDEN_MAX]; /* folders that commands do not see, as they would be named there */
     size_t n_hidden;
@@ -75,8 +76,8 @@ const struct cell_root *spec_changed(const struct cell_spec *spec, size_t root);
 bool spec_root_is_readonly(const struct cell_spec *spec, size_t root);
 /* The folder in a root that is only read, where no mount says so; NULL: none. */
 const char *spec_kept(const struct cell_spec *spec, size_t root);
-/* Adds a folder that commands see. */
-int spec_add_shown(struct cell_spec *spec, const char *path, struct err *err);
+/* Adds a folder or file that commands see. */
+int spec_add_shown(struct cell_spec *spec, const char *path, bool is_file, struct err *err);
 /* Hides the folder `path` of the machine from commands. */
 void spec_hide(struct cell_spec *spec, const char *path);
 /* Hides it only where a shown folder contains it or lies in it. To be called when all of these are known. */

@@ -145,9 +145,11 @@ struct call {
         plain_max; /* its answer is text for a model (tool->show) of about so many bytes; 0: it is fields */
     size_t plain_most; /* the same where its arguments ask for more */
 
-    struct command *command; /* of a tool that runs programs */
-    bool pass_on;            /* its output is only handed to `output`, and it may take its time */
-    int input_fd;            /* its standard input; borrowed; -1: what `command` says */
+    struct command *command;        /* of a tool that runs programs */
+    bool pass_on;                   /* its output is only handed to `output` */
+    bool own_time;                  /* a command may take `time_ms`, whatever its arguments say */
+    int64_t time_ms;                /* 0: as long as it likes */
+    int input_fd;                   /* its standard input; borrowed; -1: what `command` says */
     struct call_terminal *terminal; /* in place of that and of pipes; borrowed; NULL: none */
 
     bool failed;

@@ -201,8 +201,8 @@ static const struct config_row rows[] = {
      .text = "LANG LC_* TZ NO_COLOR CI GIT_AUTHOR_* GIT_COMMITTER_*",
      .doc = "Variables of Sandgate's own environment that commands get, as names or globs."},
     {"commands.show", CONFIG_LIST, CONFIG_NEVER,
-     .doc = "Folders that commands see besides the system's, read-only and at their own paths: "
-            "toolchains in a home, for example. The workspace, and Sandgate's "
+     .doc = "Folders and files that commands see besides the system's, read-only and at their own "
+            "paths: toolchains in a home, for example. The workspace, and Sandgate's "
             "state and configuration, are not seen through them."},
     {"commands.path", CONFIG_LIST, CONFIG_NEVER,
      .doc = "Folders that stand before the system's in the PATH of commands, by absolute paths and "

@@ -9,6 +9,7 @@ struct row {
     size_t offset;
     const char *value; /* NULL: it has none */
     const char *doc;
+    bool many; /* at `offset` is a struct option_list */
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -26,14 +27,26 @@ static const struct row rows[] = {
     {"read-only", OPTIONS_MCP, AT(read_only), NULL, "offers only tools that change nothing"},
     {"structured", OPTIONS_MCP, AT(structured), NULL,
      "answers are objects with a schema, for programs; else text for a model"},
-    {"json", OPTIONS_LISTING, AT(json), NULL, "as JSON"},
+    {"json", OPTIONS_LISTING | OPTIONS_COMMAND, AT(json), NULL, "as JSON"},
     {"workspace", OPTIONS_PLACE | OPTIONS_FOLDER, AT(workspace), "DIR",
      "folder to work in (default: this one)"},
-    {"session", OPTIONS_PLACE, AT(session), "ID", "a session made with `sandgate session create`"},
+    {"session", OPTIONS_PLACE | OPTIONS_COMMAND, AT(session), "ID",
+     "a session made with `sandgate session create`"},
     {"project", OPTIONS_PLACE, AT(project), "DIR", "toolhost: the folder behind @project"},
     {"pkg", OPTIONS_PLACE, AT(pkg), "DIR", "toolhost: the folder behind @pkg, read-only"},
     {"state", OPTIONS_PLACE, AT(state), "DIR", "toolhost: the folder behind @state"},
     {"cwd", OPTIONS_COMMAND, AT(cwd), "DIR", "where in the workspace it runs"},
+    {"env", OPTIONS_COMMAND, AT(env), "NAME[=VALUE]",
+     "a variable that it gets, this one's own where no value is given; may be repeated", true},
+    {"ro", OPTIONS_COMMAND, AT(show), "PATH",
+     "a folder or file that it sees, read-only and at its own path; may be repeated", true},
+    {"show", OPTIONS_COMMAND, AT(show), "PATH", "the same as --ro", true},
+    {"rw", OPTIONS_COMMAND, AT(rw), "DIR",
+     "a folder besides the workspace that it may change; may be repeated", true},
+    {"timeout", OPTIONS_COMMAND, AT(timeout), "TIME",
+     "ends it after this long, with status 124: 90, 90s, 5m, 2h"},
+    {"memory", OPTIONS_COMMAND, AT(memory), "SIZE", "that all its processes may use: 512m, 2g"},
+    {"quiet", OPTIONS_COMMAND, AT(quiet), NULL, "no warnings of Sandgate's own on standard error"},
     {"git", OPTIONS_COMMAND, AT(git), NULL,
      "it may write to git directories: commits, branches, fetched objects"},
     {"review", OPTIONS_COMMAND, AT(review), NULL,
@@ -103,6 +116,13 @@ static const struct row *find_option_row(const char *name, size_t n, unsigned al
     return NULL;
 }
 
+/* NULL: it is full. */
+static const char **next_of_list(struct options *o, const struct row *row)
+{
+    struct option_list *list = (struct option_list *)(void *)((char *)o + row->offset);
+    return list->n < OPTION_TIMES_MAX ? &list->all[list->n++] : NULL;
+}
+
 static int read_one_option(int argc, char *const *argv, int *at, unsigned allowed,
                            struct options *ret, struct err *err)
 {
@@ -116,7 +136,11 @@ static int read_one_option(int argc, char *const *argv, int *at, unsigned allowe
         *(bool *)((char *)ret + row->offset) = true;
         return 0;
     }
-    const char **slot = (const char **)(void *)((char *)ret + row->offset);
+    const char **slot = row->many ? next_of_list(ret, row)
+                                  : (const char **)(void *)((char *)ret + row->offset);
+    if (!slot)
+        return err_set(err, ERR_INVALID_ARGUMENTS, "option `--%s` may be given %d times", row->name,
+                       OPTION_TIMES_MAX);
     if (name[n] == '=') {
         *slot = name + n + 1;
         return 0;

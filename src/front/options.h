@@ -30,6 +30,13 @@ enum option_set {
     OPTIONS_SESSION = 1 << 21, /* what is made or done to a session: --overlay --config */
 };
 
+/* An option that may be given several times. */
+#define OPTION_TIMES_MAX 64
+struct option_list {
+    const char *all[OPTION_TIMES_MAX];
+    size_t n;
+};
+
 struct options {
     const char *dialect;
     const char *format;
@@ -71,6 +78,12 @@ struct options {
     const char *as;
     bool failed;
     bool git;
+    struct option_list env;
+    struct option_list show;
+    struct option_list rw;
+    const char *timeout;
+    const char *memory;
+    bool quiet;
     bool review;
     const char *anchors;
     bool write;

@@ -17,6 +17,7 @@
 #include "front/interrupt.h"
 #include "front/notice.h"
 #include "front/prompt.h"
+#include "front/run_options.h"
 #include "front/run_review.h"
 #include "front/run_terminal.h"
 
@@ -24,10 +25,12 @@
 /* As shells and env(1) have it. */
 #define EXIT_CANNOT_RUN 126
 #define EXIT_NOT_FOUND 127
+#define EXIT_TIMEOUT 124 /* as timeout(1) has it */
 #define EXIT_OF_SIGNAL 128
 /* Of one piece of output, which is far shorter. */
 #define FILTERED_MAX ((size_t)64 << 20)
 #define FILTERED_KEPT (256u << 10)
+#define ANSWER_MAX ((size_t)1 << 30)
 
 struct run {
     struct gate gate;
@@ -36,6 +39,8 @@ struct run {
     struct run_terminal terminal;
     bool typed_to; /* the command has a terminal of its own */
     int input;     /* a person's terminal that it can only read; -1: standard input as it is */
+    bool json;     /* its answer is printed at its end, in place of its output */
+    bool timed;    /* by --timeout */
     int status;
     bool cut;  /* its output cannot be passed on */
     bool lost; /* for another reason than that nobody reads it */
@@ -210,6 +215,15 @@ static void tell_violations(const struct command *command, bool refused)
         log_warning("%lld more: see the audit log", (long long)more);
 }
 
+static void print_run_answer(struct call *call)
+{
+    struct run *run = call->front;
+    BUF_AT_END struct buf out = BUF_INIT(ANSWER_MAX);
+    struct json_out j = {.out = &out};
+    call_write_answer(call, &j);
+    run->lost = out.failed || front_print(buf_str(&out)) < 0;
+}
+
 static void finish_run_call(struct call *call)
 {
     struct run *run = call->front;
@@ -227,42 +241,19 @@ static void finish_run_call(struct call *call)
     } else {
         if (command->ended_by != COMMAND_EXIT && command->ended_by != COMMAND_SIGNAL)
             log_error("the command was ended: %s", command_end_names[command->ended_by]);
-        run->status = command->exit_code != ARG_ABSENT ? (int)command->exit_code
-                                                       : EXIT_OF_SIGNAL + (int)command->signal;
+        run->status = run->timed && command->ended_by == COMMAND_TIMEOUT ? EXIT_TIMEOUT
+                      : command->exit_code != ARG_ABSENT                 ? (int)command->exit_code
+                                                         : EXIT_OF_SIGNAL + (int)command->signal;
         tell_violations(command, run->status != 0);
         tell_dropped(command);
     }
+    if (run->json)
+        print_run_answer(call);
     if (run->lost)
         run->status = EXIT_TOOL_ERROR;
     run->call = NULL;
     uv_stop(&run->gate.loop);
     call_free(call);
-}
-
-static int make_run_arguments(const struct options *o, struct call *call, struct err *err)
-{
-    BUF_AT_END struct buf text = BUF_INIT(1u << 20);
-    struct json_out j = {.out = &text};
-    struct json_error why;
-    jo_open(&j, '{');
-    jo_key(&j, "argv");
-    jo_open(&j, '[');
-    for (int i = 0; i < o->n_rest; i++)
-        jo_bytes(&j, (struct str){o->rest[i], strlen(o->rest[i])});
-    jo_close(&j, ']');
-    if (o->cwd) {
-        jo_key(&j, "cwd");
-        jo_bytes(&j, (struct str){o->cwd, strlen(o->cwd)});
-    }
-    if (o->git)
-        jo_kbool(&j, "git", true);
-    jo_close(&j, '}');
-    /* Words of a command line are any bytes. */
-    if (text.failed ||
-        json_parse(text.data, text.len, text.len, JSON_INTERNAL, &call->doc, &why) < 0)
-        return err_set(err, ERR_INVALID_ARGUMENTS, "the command is too long");
-    call->arguments = yyjson_doc_get_root(call->doc);
-    return 0;
 }
 
 /* From a folder outside a command finds names around it, whatever it may not open there. */
@@ -297,14 +288,34 @@ static void connect_command(struct run *run)
     }
 }
 
-static int run_command(const struct options *o, const struct gate_options *go)
+static void make_run_call(struct run *run, const struct options *o, int64_t timeout_ms)
+{
+    struct call *call = run->call = gate_call_new(&run->gate, run->gate.session);
+    call->name = mem_dup("run_command");
+    call->front = run;
+    call->answer = finish_run_call;
+    call->output = run->json ? NULL : print_run_output;
+    call->pass_on = !run->json;
+    call->own_time = true;
+    call->time_ms = timeout_ms;
+    connect_command(run);
+    if (run_options_call(o, call, &call->err) < 0)
+        call->failed = true;
+}
+
+static int run_command(const struct options *o, const struct gate_options *plain)
 {
     struct err err;
-    struct run run = {.status = EXIT_CANNOT_RUN};
-    run.typed_to = run_terminal_open(&run.terminal);
+    CLEANUP(run_options_done) struct run_options more = {.timeout_ms = 0};
+    struct run run = {.status = EXIT_CANNOT_RUN, .json = o->json, .timed = o->timeout};
+    struct gate_options with = *plain;
+    if (run_options_read(o, &more, &err) < 0)
+        return front_usage_error(&err);
+    with.extra = &more.extra;
+    run.typed_to = run_terminal_open(&run.terminal, !run.json);
     choose_input(&run);
     choose_filters(&run, o->raw);
-    if (gate_open(&run.gate, go, &err) < 0) {
+    if (gate_open(&run.gate, &with, &err) < 0) {
         run_terminal_stop(&run.terminal);
         return front_usage_error(&err);
     }
@@ -312,15 +323,7 @@ static int run_command(const struct options *o, const struct gate_options *go)
     struct prompt *prompt = prompt_start(&run.gate);
     struct notice notice;
     notice_start(&notice, &run.gate);
-    run.call = gate_call_new(&run.gate, run.gate.session);
-    run.call->name = mem_dup("run_command");
-    run.call->front = &run;
-    run.call->answer = finish_run_call;
-    run.call->output = print_run_output;
-    run.call->pass_on = true;
-    connect_command(&run);
-    if (make_run_arguments(o, run.call, &run.call->err) < 0)
-        run.call->failed = true;
+    make_run_call(&run, o, more.timeout_ms);
     pipeline_submit(&run.gate.pipeline, run.call);
     while (run.call)
         uv_run(&run.gate.loop, UV_RUN_DEFAULT);
@@ -351,6 +354,24 @@ static int help_run(void)
     return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
+/* In a session that nobody else has: input and output of a command are not passed from gate to gate. */
+static int run_in_named(const struct options *o, struct gate_options *go)
+{
+    struct err err;
+    CLEANUP(named_done) struct named named = {.dir_fd = -1, .lock_fd = -1};
+    FD_AT_END int owner = -1;
+    int r = front_take_session(o, true, &named, &owner, &err);
+    if (r == 0)
+        err_set(&err, ERR_SESSION_BUSY,
+                "session %s is in use by another process: `sandgate call run_command --session %s` "
+                "runs a command in it",
+                o->session, o->session);
+    if (r <= 0)
+        return front_usage_error(&err);
+    front_use_session(go, &named);
+    return run_command(o, go);
+}
+
 int front_run(int argc, char *const *argv)
 {
     struct options o;
@@ -367,6 +388,13 @@ int front_run(int argc, char *const *argv)
         log_error("standard input is a folder, which a sandbox must not be given");
         return EXIT_USAGE;
     }
+    if (o.quiet)
+        log_quiet();
+    if (o.review && (o.session || o.rw.n)) {
+        log_error("--review has a session of its own, and takes changes in the workspace alone: "
+                  "leave --session and --rw out");
+        return EXIT_USAGE;
+    }
     if (o.review)
         return run_review(&o, run_command);
     struct gate_options go;
@@ -375,5 +403,5 @@ int front_run(int argc, char *const *argv)
         return front_usage_error(&err);
     go.once = true;
     go.own_hand = true;
-    return run_command(&o, &go);
+    return o.session ? run_in_named(&o, &go) : run_command(&o, &go);
 }

@@ -110,13 +110,13 @@ static const char *kind_of_terminal(void)
 static void on_opened(struct call *call);
 static void on_stopped(struct call *call);
 
-bool run_terminal_open(struct run_terminal *t)
+bool run_terminal_open(struct run_terminal *t, bool wanted)
 {
     *t = (struct run_terminal){
         .link = {.fd = -1, .socket = -1}, .typed = -1, .other = -1, .guard = -1};
     /* In the background its settings are somebody else's. */
-    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || tcgetpgrp(STDIN_FILENO) != getpgrp() ||
-        tcgetattr(STDIN_FILENO, &t->usual) < 0)
+    if (!wanted || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ||
+        tcgetpgrp(STDIN_FILENO) != getpgrp() || tcgetattr(STDIN_FILENO, &t->usual) < 0)
         return false;
     t->typed = open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
     if (t->typed < 0)

@@ -30,8 +30,9 @@ struct run_terminal {
     int guard_fd;
 };
 
-/* Whether standard input and output are a terminal in whose foreground this is. Before any thread is started. */
-bool run_terminal_open(struct run_terminal *t);
+/* Whether that is wanted, and standard input and output are a terminal in whose foreground this is. Before any thread is
+ * started. */
+bool run_terminal_open(struct run_terminal *t, bool wanted);
 void run_terminal_start(struct run_terminal *t, uv_loop_t *loop, struct call **call,
                         const bool *drawn);
 /* The command has ended: the terminal is as it was. */

@@ -178,6 +178,8 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     gate->config = config_new();
     int r = state_load_config(gate->config, options->config_file, err);
     if (r == 0)
+        r = extra_apply(options->extra, gate->config, err);
+    if (r == 0)
         setting_warnings_tools(gate->config);
     if (r == 0)
         r = use_redact_names(gate->config, err);

@@ -5,6 +5,7 @@
 #include <uv.h>
 
 #include "core/pipeline.h"
+#include "gate/extra.h"
 #include "gate/keeper.h"
 #include "gate/record.h"
 #include "session/session.h"
@@ -22,6 +23,7 @@ struct gate_options {
     bool overlay;        /* it is an overlay session, be it that the layer is not used */
     bool review;         /* that layer is only looked at, see session/review.h */
     bool commits;        /* and taken over: with `review` */
+    const struct gate_extra *extra; /* of the command line, for commands; NULL: nothing */
     bool commands;       /* some call may run one */
     bool once;           /* there is one call */
     bool own_hand;       /* a person typed it */

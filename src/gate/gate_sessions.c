@@ -71,6 +71,11 @@ static int refuse_without_layer(const struct gate *gate, const struct gate_optio
         return err_field(err, "workspace.mode",
                          "workspace.mode (WORKSPACE_FS_MODE) is overlay: make a session with "
                          "`sandgate session create` and name it with --session");
+    if (o->layer && o->extra && o->extra->n_rw)
+        return err_set(err, ERR_INVALID_ARGUMENTS,
+                       "session %s is an overlay: what a command changes in a folder of --rw would "
+                       "not go to its layer",
+                       o->session);
     bool first = places->count > 0 && (places->count == 1 || o->dialect->id == DIALECT_TOOLHOST);
     if (o->layer && (o->dialect->id == DIALECT_SYSTEM || !first))
         return err_set(err, ERR_INVALID_ARGUMENTS,

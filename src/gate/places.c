@@ -231,6 +231,33 @@ static int choose_for_bash(const struct gate_options *o, const struct config *co
     return add_for_commands(m, m->command_base, m->command_base, m->command_base, true, err);
 }
 
+/* What the command line names besides the workspace. */
+static int add_extra_for_commands(const struct gate_extra *extra, struct places *m, struct err *err)
+{
+    for (size_t i = 0; extra && i < extra->n_rw; i++) {
+        const char *path = extra->rw[i];
+        if (agent_link_check(m->state_fd, path, err) < 0)
+            return -1;
+        FREE_AT_END char *real = realpath(path, NULL);
+        if (!real)
+            return err_set(err, ERR_NOT_FOUND, "--rw: %s: %s", path, strerror(errno));
+        if (!own_path_is_free(real))
+            return err_set(err, ERR_INVALID_ARGUMENTS,
+                           "--rw: %s is a place of the machine or of the sandbox, or contains one",
+                           path);
+        for (size_t k = 0; k < m->n_commands; k++) {
+            if (path_meets(real, m->commands[k].host))
+                return err_set(err, ERR_INVALID_ARGUMENTS,
+                               "--rw: %s and %s overlap: name folders beside each other", path,
+                               m->commands[k].host);
+        }
+        if (add_for_commands(m, path, real, real, true, err) < 0)
+            return -1;
+        m->commands[m->n_commands - 1].inside = m->command_hosts[m->n_commands - 1];
+    }
+    return 0;
+}
+
 int places_choose(const struct gate_options *o, const struct config *config, struct places *m,
                   struct err *err)
 {
@@ -240,5 +267,5 @@ int places_choose(const struct gate_options *o, const struct config *config, str
         return 0;
     if (o->dialect->id == DIALECT_SYSTEM)
         return choose_for_bash(o, config, m, err);
-    return add_first_for_commands(m, err);
+    return add_first_for_commands(m, err) < 0 ? -1 : add_extra_for_commands(o->extra, m, err);
 }

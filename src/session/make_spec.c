@@ -76,6 +76,45 @@ static bool leads_through_root(const struct cell_spec *spec, const char *shown)
     return false;
 }
 
+/* /tmp is made anew for each command, around folders. */
+static bool is_file_shown(const struct session_options *o, const char *named, const char *real)
+{
+    const char *why = NULL;
+    if (path_rest(named, "/tmp"))
+        why = "in /tmp only folders can be shown";
+    else if ((o->state && path_rest(real, o->state)) ||
+             (o->settings_folder && path_rest(real, o->settings_folder)))
+        why = "it is Sandgate's own";
+    if (why)
+        log_warning("commands.show: %s is not shown: %s", named, why);
+    return !why;
+}
+
+static int add_shown(const struct session_options *o, struct cell_spec *ret, const char *named,
+                     struct err *err)
+{
+    struct stat st;
+    FREE_AT_END char *real = realpath(named, NULL);
+    if (!real || stat(real, &st) < 0) {
+        log_warning("commands.show: %s: %s", named, strerror(errno));
+        return 0;
+    }
+    if (strcmp(real, "/") == 0) {
+        log_warning("commands.show: %s is the whole machine and is not shown: name folders "
+                    "in it",
+                    named);
+        return 0;
+    }
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) {
+        log_warning("commands.show: %s is neither a folder nor a file, and not shown", named);
+        return 0;
+    }
+    bool is_file = S_ISREG(st.st_mode);
+    if ((is_file && !is_file_shown(o, named, real)) || leads_through_root(ret, named))
+        return 0;
+    return spec_add_shown(ret, named, is_file, err);
+}
+
 /* The cell's part that is for commands. */
 static int add_commands(const struct session_options *o, struct cell_spec *ret, struct err *err)
 {
@@ -89,14 +128,7 @@ static int add_commands(const struct session_options *o, struct cell_spec *ret, 
     if (!config_list(o->config, "commands.show", &shown, &count))
         count = 0;
     for (size_t i = 0; i < count; i++) {
-        FREE_AT_END char *real = realpath(shown[i].p, NULL);
-        if (!real)
-            log_warning("commands.show: %s: %s", shown[i].p, strerror(errno));
-        else if (strcmp(real, "/") == 0)
-            log_warning("commands.show: %s is the whole machine and is not shown: name folders "
-                        "in it",
-                        shown[i].p);
-        else if (!leads_through_root(ret, shown[i].p) && spec_add_shown(ret, shown[i].p, err) < 0)
+        if (add_shown(o, ret, shown[i].p, err) < 0)
             return -1;
     }
     return hide_from_commands(o, ret, err);

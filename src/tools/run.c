@@ -41,13 +41,14 @@ int run_prepare(struct call *call, struct str cwd, int64_t max_output, int64_t t
     call->command->beneath = root->inside;
     call->command->passed_on = call->pass_on;
     int64_t most = config_int(call->workplace->config, "commands.maxTimeoutMs");
-    if (timeout_ms > most)
+    if (timeout_ms > most && !call->own_time)
         return err_field(
             err, "timeout_ms",
             "a command may take at most %lld ms here (commands.maxTimeoutMs), not %lld",
             (long long)most, (long long)timeout_ms);
-    int64_t allowed = call_limit_lower(call->pass_on ? 0 : timeout_ms, call->verdict.max_ms);
-    call->command->less_time = allowed > 0 && (call->pass_on || allowed < timeout_ms);
+    int64_t asked = call->own_time ? call->time_ms : timeout_ms;
+    int64_t allowed = call_limit_lower(asked, call->verdict.max_ms);
+    call->command->less_time = allowed > 0 && (asked == 0 || allowed < asked);
     call->deadline_ns = allowed > 0 ? call->start_ns + (uint64_t)allowed * 1000000u : UINT64_MAX;
     if (!call->direct)
         call->grace_ns = RUN_GRACE_NS;
