@@ -7,7 +7,7 @@
 /* The cell has something of its own there. */
 static const char *const own[] = {
     "/proc",     "/sys",     "/dev",      "/tmp",      PLAN_HOME,   "/run",
-    PLAN_PASSWD, PLAN_GROUP, PLAN_DENIED, PLAN_POINTS, PLAN_HIDDEN, SPEC_STORE,
+    PLAN_PASSWD, PLAN_GROUP, PLAN_GITCONFIG, PLAN_DENIED, PLAN_POINTS, PLAN_HIDDEN, SPEC_STORE,
 };
 /* Folders in these are nobody's else. */
 static const char *const open_to_others[] = {"/tmp", PLAN_HOME,  "/run",

@@ -291,6 +291,8 @@ static void make_for_commands(struct plan *plan, const struct for_commands *c)
     add_plan_step(plan, STEP_FILE)->to = mem_dup(relative(PLAN_HIDDEN_FILE));
     add_plan_step(plan, STEP_CLOSED)->to = mem_dup(relative(PLAN_HIDDEN_FOLDER));
     name_user(plan, c->spec);
+    if (c->spec->gitconfig)
+        add_text_step(plan, PLAN_GITCONFIG, mem_dup(c->spec->gitconfig));
     for (size_t i = 0; i < c->spec->n_shown; i++) {
         if (c->shown_slots[i] >= 0)
             add_shown_step(plan, c->spec->shown[i], c->spec->shown_is_file[i]);

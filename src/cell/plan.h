@@ -64,6 +64,8 @@ struct place {
 #define PLAN_USER "agent"
 #define PLAN_PASSWD "/var/passwd"
 #define PLAN_GROUP "/var/group"
+/* In the place of the machine's own configuration of git, which it includes. */
+#define PLAN_GITCONFIG "/var/gitconfig"
 /* What covers secrets: nobody may read them. */
 #define PLAN_HIDDEN "/var/hidden"
 #define PLAN_HIDDEN_FILE PLAN_HIDDEN "/file"

@@ -306,6 +306,10 @@ void spec_write(const struct cell_spec *spec, struct json_out *j)
     for (size_t i = 0; i < spec->n_shown; i++)
         jo_bool(j, spec->shown_is_file[i]);
     jo_close(j, ']');
+    if (spec->gitconfig) {
+        jo_key(j, "gitconfig");
+        jo_bytes(j, str_of(spec->gitconfig));
+    }
     jo_key(j, "hidden");
     jo_open(j, '[');
     for (size_t i = 0; i < spec->n_hidden; i++)
@@ -382,6 +386,7 @@ int spec_read(struct str json, struct cell_spec *ret, struct err *err)
             return err_set(err, ERR_INTERNAL, "cell specification: shown folders");
         }
     }
+    ret->gitconfig = mem_dup(yyjson_get_str(yyjson_obj_get(root, "gitconfig")));
     yyjson_arr_foreach(yyjson_obj_get(root, "hidden"), idx, max, item) {
         if (!yyjson_is_str(item) || ret->n_hidden == HIDDEN_MAX) {
             spec_done(ret);
@@ -417,6 +422,8 @@ void spec_done(struct cell_spec *spec)
         free(spec->shown[i]);
     for (size_t i = 0; i < spec->n_hidden; i++)
         free(spec->hidden[i]);
+    free(spec->gitconfig);
+    spec->gitconfig = NULL;
     spec->n_roots = 0;
     spec->n_shown = 0;
     spec->n_hidden = 0;

@@ -34,6 +34,9 @@ struct workplace {
     const struct root *command_roots; /* the same for commands */
     size_t n_command_roots;
     const char *command_base;
+    bool has_gitconfig; /* commands do: see cell/plan.h */
+    struct str
+        tool_env; /* variables of commands that their tools need: NAME=value, a NUL behind each */
     struct spills *spills; /* where long output of commands is kept; NULL: nowhere */
     bool unsettled;        /* the workspace's own settings are not known yet */
     size_t calls;          /* submitted and not yet answered */

@@ -207,6 +207,13 @@ static const struct config_row rows[] = {
     {"commands.path", CONFIG_LIST, CONFIG_NEVER,
      .doc = "Folders that stand before the system's in the PATH of commands, by absolute paths and "
             "not in the workspace: rules know programs by their names."},
+    {"commands.userTools", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
+     .doc = "Commands have what lies on the PATH that Sandgate was started with, read-only: "
+            "`~/.cargo/bin`, `~/.local/bin`, nvm's and pyenv's versions, `/usr/local/go/bin`. Not "
+            "what an agent or others than root and the user could change."},
+    {"commands.gitIdentity", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
+     .doc = "Commits of commands have the name and address of the user's git configuration; "
+            "nothing else of it is seen."},
 
     /* approval, policy */
     {"approval.default", CONFIG_ENUM, CONFIG_ORDER, .choices = "approve|prompt|deny",

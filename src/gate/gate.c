@@ -61,6 +61,8 @@ static void keep_freed_memory(void)
     mallopt(M_TRIM_THRESHOLD, 8 << 20);
 }
 
+#define TOOL_ENV_MAX (64u << 10)
+
 static void warn(void *arg, const char *message)
 {
     (void)arg;
@@ -186,6 +188,7 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     if (r == 0)
         r = manifests_load(gate->config, &gate->manifests, err);
     buf_init(&gate->excludes, STATE_EXCLUDES_MAX);
+    buf_init(&gate->tool_env, TOOL_ENV_MAX);
     if (r == 0)
         r = state_read_excludes(gate->config, &gate->excludes, err);
     if (r == 0)
@@ -244,6 +247,7 @@ void gate_close(struct gate *gate)
     cell_reap();
     fd_closep(&gate->state_fd);
     buf_done(&gate->excludes);
+    buf_done(&gate->tool_env);
     free((void *)(uintptr_t)gate->anchor);
     free(gate->anchor_path);
     free(gate->anchor_home);

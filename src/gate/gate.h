@@ -45,6 +45,7 @@ struct gate {
     struct config *config;
     struct manifests *manifests; /* tools that came with one; NULL: there are none */
     struct buf excludes; /* what searches leave out, for all workspaces */
+    struct buf tool_env; /* variables of commands that the user's tools need */
     int state_fd;
     struct audit *audit;
     const char **anchor; /* the program that takes heads of the log away; NULL: none */

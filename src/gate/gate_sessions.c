@@ -10,6 +10,7 @@
 #include "gate/reach.h"
 #include "gate/seen.h"
 #include "gate/state.h"
+#include "gate/user_tools.h"
 #include "session/named.h"
 #include "session/review.h"
 
@@ -57,6 +58,8 @@ static int choose_places(struct gate *gate, const struct gate_options *o, struct
         refuse_own_folders(places->commands, places->n_commands, o->config_file, err) < 0)
         return -1;
     reach_init(ret_reach, places);
+    if (o->commands && user_tools_use(gate->config, ret_reach, &gate->tool_env, err) < 0)
+        return -1;
     if (reach_check(ret_reach, gate->config, o->config_file, err) < 0)
         return -1;
     return seen_refuse(places, gate->config, o->config_file, err);
@@ -102,6 +105,7 @@ static int make_session(struct gate *gate, const struct gate_options *o,
 {
     FREE_AT_END char *state = state_path();
     FREE_AT_END char *own = state_config_path();
+    FREE_AT_END char *gitconfig = user_tools_gitconfig(gate->config);
     FREE_AT_END char *settings_folder = own ? realpath(own, NULL) : NULL;
     struct session_options options = {
         .config = gate->config,
@@ -118,6 +122,8 @@ static int make_session(struct gate *gate, const struct gate_options *o,
         .once = o->once,
         .n_command_roots = places->n_commands,
         .command_base = places->command_base,
+        .gitconfig = gitconfig,
+        .tool_env = buf_str(&gate->tool_env),
         .layer = o->layer,
         .overlay = o->overlay,
     };

@@ -162,10 +162,51 @@ static const char *own_home(const struct workplace *at)
     return "/tmp";
 }
 
+static bool is_put(const struct env *env, size_t from, const char *variable)
+{
+    size_t n = strcspn(variable, "=") + 1;
+    for (size_t at = from; at < env->out->len; at += strlen(env->out->data + at) + 1) {
+        if (strncmp(env->out->data + at, variable, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The first of two of one name counts, also where the gate's own environment has one. */
+static void put_unless(struct env *env, size_t from, const char *variable)
+{
+    size_t n = strcspn(variable, "=");
+    FREE_AT_END char *name = mem_copy(variable, n);
+    if (!is_put(env, from, variable))
+        put_variable(env, name, variable + n + 1);
+}
+
+/* Without a network, to try again is to wait in vain. */
+static void put_no_network(struct env *env, size_t from)
+{
+    static const char *const variables[] = {"npm_config_fetch_retries=0",
+                                            "npm_config_update_notifier=false",
+                                            "PIP_RETRIES=0",
+                                            "PIP_DISABLE_PIP_VERSION_CHECK=1",
+                                            "CARGO_NET_RETRY=0",
+                                            "UV_HTTP_RETRIES=0"};
+    for (size_t i = 0; i < ARRAY_LEN(variables); i++)
+        put_unless(env, from, variables[i]);
+}
+
+static void put_tool_env(struct env *env, size_t from, const struct workplace *at)
+{
+    for (size_t i = 0; i < at->tool_env.n; i += strlen(at->tool_env.p + i) + 1)
+        put_unless(env, from, at->tool_env.p + i);
+    if (at->has_gitconfig)
+        put_unless(env, from, "GIT_CONFIG_SYSTEM=" PLAN_GITCONFIG);
+}
+
 static int64_t put_environment(const struct call *call, struct buf *out)
 {
     const struct config *config = call->workplace->config;
     struct env env = {call->command, out, call->command->n_env};
+    size_t from = out->len;
     put_path(&env, config);
     put_variable(&env, "HOME", call->verdict.own_home ? own_home(call->workplace) : PLAN_HOME);
     put_variable(&env, "USER", PLAN_USER);
@@ -177,6 +218,8 @@ static int64_t put_environment(const struct call *call, struct buf *out)
     if (only_reads_git(&call->verdict))
         put_git_settings(&env);
     put_allowed(&env, call);
+    put_tool_env(&env, from, call->workplace);
+    put_no_network(&env, from);
     buf_add(out, call->command->env.data, call->command->env.len);
     return env.count;
 }

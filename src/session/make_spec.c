@@ -123,6 +123,7 @@ static int add_commands(const struct session_options *o, struct cell_spec *ret, 
     ret->commands = true;
     ret->home_bytes = (uint64_t)config_int(o->config, "commands.homeSize");
     ret->tmp_bytes = (uint64_t)config_int(o->config, "commands.tmpSize");
+    ret->gitconfig = mem_dup(o->gitconfig);
     if (spec_add_command_roots(ret, o->command_roots, o->n_command_roots, err) < 0)
         return -1;
     if (!config_list(o->config, "commands.show", &shown, &count))

@@ -27,6 +27,8 @@ struct session_options {
     bool once;                            /* there is one call */
     struct root command_roots[ROOTS_MAX]; /* the folders they have */
     size_t n_command_roots;
+    const char *gitconfig;    /* of the user's, for commands; NULL: none */
+    struct str tool_env;      /* variables of commands: NAME=value, a NUL behind each */
     const char *command_base; /* absolute; relative ones begin there; NULL: at the first root */
     bool commits;             /* what lies in a layer is taken over, see session/review.h */
     const char *layer;        /* of the session: changes of the first root go there; NULL: none */

@@ -109,6 +109,8 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
         .overlay = options->overlay,
         .base = s->base,
         .command_roots = s->command_roots,
+        .has_gitconfig = options->gitconfig != NULL,
+        .tool_env = {mem_copy(options->tool_env.p, options->tool_env.n), options->tool_env.n},
         .n_command_roots = options->n_command_roots,
         .command_base = s->command_base,
         .spills = &s->spills,
@@ -150,6 +152,7 @@ void session_free(struct session *s)
     free(s->id);
     free(s->base);
     free(s->command_base);
+    free((char *)(uintptr_t)s->workplace.tool_env.p);
     free(s->settings);
     free(s->layer);
     free(s);

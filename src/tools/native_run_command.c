@@ -263,8 +263,8 @@ static void command_hint(const struct call *call, struct buf *hint)
         buf_add_text(
             hint,
             "a program was not found. The sandbox shows the system's programs; one in a home folder "
-            "(nvm, rustup, pyenv, …) is made visible by the operator with commands.show and "
-            "commands.path");
+            "is there where its folder is on the PATH that Sandgate was started with, or by "
+            "commands.show and commands.path of the operator");
     else if (command->exit_code != 0 && command->layers.len && said_denied(command))
         buf_add_text(
             hint,

@@ -275,7 +275,7 @@ const struct attempt file_attempts[] = {
     {.name = "list-more-in-home", .run = list_more, .args = {TEXT("/home"), TEXT(". .. agent")}},
     {.name = "list-more-in-var",
      .run = list_more,
-     .args = {TEXT("/var"), TEXT(". .. denied group hidden passwd points tmp")}},
+     .args = {TEXT("/var"), TEXT(". .. denied gitconfig group hidden passwd points tmp")}},
     {.name = "list-more-in-run", .run = list_more, .args = {TEXT("/run"), TEXT(". ..")}},
     {.name = "list-more-in-dev",
      .run = list_more,
