@@ -65,7 +65,7 @@ LONGEST = """
     tests/e2e/approvals_random.py tests/e2e/made.py tests/e2e/commands_held.py tests/e2e/commands_stop.py
     tests/e2e/state_damage.py tests/e2e/race.py tests/e2e/audit_day.py tests/e2e/crash.py tests/e2e/guests.py
     tests/e2e/quarantine_killed.py tests/e2e/search_load.py tests/e2e/git_grant.py tests/e2e/guard_scan.py
-    tests/e2e/clients.py unit/test_sweep tests/e2e/policy_kill.py tests/e2e/badinput.py tests/e2e/exchanged.py
+    tests/e2e/clients.py tests/e2e/agents.py unit/test_sweep tests/e2e/policy_kill.py tests/e2e/badinput.py tests/e2e/exchanged.py
     tests/e2e/shortage.py unit/test_line_judge tests/e2e/long_replies.py tests/e2e/moved_guards.py
     tests/e2e/denied_programs.py tests/e2e/ignore.py tests/e2e/escape.py unit/test_session_quarantine
     tests/e2e/appends.py tests/e2e/links_back.py tests/e2e/guests_unread.py tests/e2e/approvals_whole.py
