@@ -72,6 +72,9 @@ static int name_does(struct str text, size_t i, size_t n)
     return before == ' ' || before == '\t' || before == '\n' ? -1 : 0;
 }
 
+/* It is looked through for each use of a variable. In a longer one no loop is known. */
+#define LOOP_TEXT_MAX 4096
+
 static bool text_sets_otherwise(struct str text)
 {
     static const char *const sets[] = {"read",    "mapfile", "printf", "getopts", "declare",
@@ -88,7 +91,8 @@ static bool is_path_of_loop(const struct command_view *view, struct str word)
 {
     struct str text = view->text;
     bool loop = false;
-    if (word.n < 2 || word.p[0] != '$' || text.n == 0 || text_sets_otherwise(text))
+    if (word.n < 2 || word.p[0] != '$' || text.n == 0 || text.n > LOOP_TEXT_MAX ||
+        text_sets_otherwise(text))
         return false;
     bool braces = word.p[1] == '{';
     size_t n = word.n - (braces ? 3 : 1);

@@ -352,6 +352,7 @@ static void long_chains_take_no_time(void **state)
         {"parallel ", "parallel "},
         {"poetry run ", "uv run "},
         {"git ", "submodule foreach "},
+        {":; ", "for t in a; do bash $t; done; "},
         {"docker run i ", "uv run "},
     };
     struct policy *policy = with_rule("deny", "approve", "'git push'");
