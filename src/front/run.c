@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/screen_reset.h"
 #include "base/terminal.h"
+#include "core/no_network.h"
 #include "dialect/dialects.h"
 #include "front/front.h"
 #include "front/interrupt.h"
@@ -30,6 +31,8 @@
 /* Of one piece of output, which is far shorter. */
 #define FILTERED_MAX ((size_t)64 << 20)
 #define FILTERED_KEPT (256u << 10)
+/* A program that gives up says why at its end. */
+#define SAID_MAX 4096
 #define ANSWER_MAX ((size_t)1 << 30)
 
 struct run {
@@ -48,6 +51,8 @@ struct run {
         bool filtered; /* it goes to a terminal */
         struct terminal terminal;
         struct buf out;
+        char last[SAID_MAX]; /* of its output */
+        size_t n_last;
     } streams[STREAMS];
 };
 
@@ -86,10 +91,34 @@ static void reset_terminals(struct run *run)
     }
 }
 
+static void keep_last(struct run *run, enum stream stream, struct str bytes)
+{
+    char *last = run->streams[stream].last;
+    size_t *n = &run->streams[stream].n_last;
+    size_t take = bytes.n < SAID_MAX ? bytes.n : SAID_MAX;
+    size_t keep = *n < SAID_MAX - take ? *n : SAID_MAX - take;
+    memmove(last, last + *n - keep, keep);
+    memcpy(last + keep, bytes.p + bytes.n - take, take);
+    *n = keep + take;
+}
+
+/* A guess by the end of what it printed. */
+static void tell_no_network(const struct run *run)
+{
+    for (size_t i = 0; i < STREAMS; i++) {
+        if (!no_network_said((struct str){run->streams[i].last, run->streams[i].n_last}))
+            continue;
+        log_warning("the sandbox has no network, and none can be granted yet: what the command "
+                    "needs has to be there already, or be fetched outside");
+        return;
+    }
+}
+
 static void print_run_output(struct call *call, enum stream stream, struct str bytes)
 {
     struct run *run = call->front;
     int fd = stream == STREAM_STDOUT ? STDOUT_FILENO : STDERR_FILENO;
+    keep_last(run, stream, bytes);
     struct str passed = filtered(run, stream, bytes);
     int r = fd_write_all(fd, passed.p, passed.n);
     if (r == 0 || run->cut)
@@ -246,6 +275,8 @@ static void finish_run_call(struct call *call)
                                                          : EXIT_OF_SIGNAL + (int)command->signal;
         tell_violations(command, run->status != 0);
         tell_dropped(command);
+        if (run->status != 0)
+            tell_no_network(run);
     }
     if (run->json)
         print_run_answer(call);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/call.h"
+#include "core/no_network.h"
 #include "tools/all.h"
 #include "tools/run.h"
 #include "tools/show.h"
@@ -226,6 +227,16 @@ static bool said_denied(const struct command *command)
     return text->len && memmem(text->data, text->len, words, sizeof words - 1);
 }
 
+static bool wanted_network(const struct command *command)
+{
+    for (size_t i = 0; i < STREAMS; i++) {
+        const struct output *o = &command->streams[i];
+        if (no_network_said(buf_str(&o->head)) || no_network_said(buf_str(&o->tail)))
+            return true;
+    }
+    return false;
+}
+
 /* What the caller can do about how it ended; empty: nothing. */
 static void command_hint(const struct call *call, struct buf *hint)
 {
@@ -272,6 +283,12 @@ static void command_hint(const struct call *call, struct buf *hint)
             "(files.secret) are closed here: name the files that are meant (`git add PATH`, `git "
             "diff -- PATH`, `git stash push -- PATH`), or ask the user to do it or to except the "
             "name (`!NAME` in files.secret)");
+    else if (command->exit_code != 0 && wanted_network(command))
+        buf_add_text(
+            hint,
+            "commands have no network but a loopback of their own, and none can be granted yet: do "
+            "not try again. What it needs has to be in the workspace already, or the user has to "
+            "fetch it");
     else if (command->exit_code != 0 && command_violations_have(&command->violations, "ptrace"))
         buf_add_text(
             hint,

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 
 import lib
 from lib import check
@@ -137,6 +138,18 @@ def no_network(place):
     look = ["sh", "-c", "; ".join(f"echo ${name}" for name in names)]
     check(place.text("--", *look).split() == ["0", "0", "0"], "set")
     check(place.text("--env", "PIP_RETRIES=5", "--", *look).split() == ["0", "5", "0"], "one's own counts")
+    ask = "import urllib.request; urllib.request.urlopen('http://nothing.example')"
+    began = time.monotonic()
+    done = place.run("--", "/usr/bin/python3", "-c", ask)
+    check(done.returncode == 1 and b"the sandbox has no network" in done.stderr, done)
+    check(time.monotonic() - began < lib.SECONDS / 2, "it waits")
+    check(b"no network" not in place.run("--quiet", "--", "/usr/bin/python3", "-c", ask).stderr, "--quiet")
+    check(b"no network" not in place.run("--", "sh", "-c", "echo EAI_AGAIN; true").stderr, "one that succeeds")
+    long = "for i in $(seq 3000); do echo EAI_AGAIN $i; done; seq 2000; exit 1"
+    check(b"no network" not in place.run("--", "bash", "-c", long).stderr, "long before its end")
+    call = json.dumps({"argv": ["/usr/bin/python3", "-c", ask]})
+    done = place.form.run(place.state, "call", "run_command", call, "--workspace", place.workspace)
+    check("no network" in json.loads(done.stdout)["result"]["hint"], done)
 
 
 CASES = [
