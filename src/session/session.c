@@ -100,6 +100,7 @@ static void opened(struct session *s)
         return;
     }
     host_open(&s->host);
+    s->workplace.tier = tier_of_cell(&s->spec);
     s->failures = 0;
     /* Now that the cell is open and what is taken over can be swept at once. */
     session_sweep_begin(s);

@@ -5,6 +5,7 @@
 #include <sys/random.h>
 
 #include "base/mem.h"
+#include "cell/probe.h"
 #include "cell/tier.h"
 #include "session/commands.h"
 #include "session/make_spec.h"
@@ -50,6 +51,14 @@ static char *settings_path(const char *folder)
         return NULL;
     return strcmp(folder, ".") == 0 ? mem_dup(SETTINGS_FILE)
                                     : mem_format("%s/" SETTINGS_FILE, folder);
+}
+
+/* What is said of a call that is refused before there is a cell. */
+static struct tier expected_tier(const struct session *s)
+{
+    struct findings f;
+    bool weaker = probe_kept(s->state_fd, &f) && findings_tier(&f).id == TIER_LANDLOCK;
+    return weaker ? findings_tier(&f) : tier_of_cell(&s->spec);
 }
 
 int session_new(struct session **ret_session, uv_loop_t *loop,
@@ -104,7 +113,7 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
         .roots = s->roots,
         .n_roots = options->n_roots,
         .config = s->config,
-        .tier = tier_of_cell(&s->spec),
+        .tier = expected_tier(s),
         .session_id = s->id,
         .overlay = options->overlay,
         .base = s->base,

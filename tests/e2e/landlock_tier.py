@@ -53,6 +53,9 @@ def file_tools(place):
         check((made.st_uid, made.st_gid) == (folder.st_uid, folder.st_gid), "files belong to another than their folder")
         error = gate.refused("PERMISSION_DENIED", "write_file", path=".git/hooks/pre-commit", content="x")
         check("protected" in error["message"], error)
+    with place.gate() as gate:  # what was found before is said of a call that is refused at once
+        error = gate.refused("INVALID_ARGUMENTS", "read_file")
+        check(error["details"]["tier"] == "landlock", error)
     records = "".join(path.read_text() for path in (place.state / "sandgate/audit").glob("*.jsonl"))
     tiers = {one["tier"] for one in map(json.loads, records.splitlines()) if "tier" in one}
     check(tiers == {"landlock"}, f"tiers in the log: {tiers}")
