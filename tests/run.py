@@ -128,13 +128,13 @@ def unit_lane(build):
 
 def no_full_sandbox(build):
     """Why this machine has none, or nothing. Where that cannot be found out the tests tell."""
-    with tempfile.TemporaryDirectory() as home:
-        env = {**os.environ, "HOME": home, "XDG_STATE_HOME": home}
-        done = subprocess.run([str(build / "sandgate"), "doctor", "--json"], capture_output=True, check=False, env=env, cwd=home)
     try:
+        with tempfile.TemporaryDirectory() as home:
+            env = {**os.environ, "HOME": home, "XDG_STATE_HOME": home}
+            done = subprocess.run([str(build / "sandgate"), "doctor", "--json"], capture_output=True, check=False, env=env, cwd=home)
         told = json.loads(done.stdout)
         missing = [one for one in told["mechanisms"] if one["available"] == "no" and one["needed_for"] in ("cell", "full")]
-    except (ValueError, KeyError):
+    except (OSError, ValueError, KeyError):
         return ""
     return f"the tier is {told['tier']}: {missing[0]['cause']}" if told["tier"] != "full" and missing else ""
 
