@@ -91,8 +91,9 @@ static const char *const allowed_in_namespaces[] = {
 
 /* The C library asks for them, and gets along without. */
 static const char *const absent_without[] = {"utimensat", "tgkill", "fchmodat", "fchmodat2"};
-/* What is taken over from a session's layer may be a link, and has the attributes that it has there. */
-static const char *const committer_allowed[] = {"symlinkat", "fsetxattr", "flistxattr"};
+/* What is taken over from a session's layer may be a link, and has the attributes that it has there; of much of it each file by
+ * itself would be waited for on the disk. */
+static const char *const committer_allowed[] = {"symlinkat", "fsetxattr", "flistxattr", "syncfs"};
 
 /* Asked for by the C library, which lives well without an answer. */
 static const char *const absent[] = {"clone3", "sysinfo", "prlimit64", "sched_getaffinity",

@@ -99,7 +99,7 @@ static int finish_node(struct committing *c, const struct commit_step *step, int
         r = -errno;
     if (r == 0) {
         const struct timespec times[] = {st.st_atim, st.st_mtim};
-        r = futimens(to, times) < 0 || fsync(to) < 0 ? -errno : 0;
+        r = futimens(to, times) < 0 || (!c->many && fsync(to) < 0) ? -errno : 0;
     }
     return r < 0 ? commit_failed(err, r, step) : 0;
 }
@@ -199,6 +199,35 @@ static int build_step(struct committing *c, size_t i, struct err *err)
     return 0;
 }
 
+/* One folder after the other, each once as they stand in their order. What cannot be opened for reading cannot be waited
+ * for. */
+static int sync_folders(struct committing *c)
+{
+    struct stat last = {0};
+    for (size_t i = 0; i < c->n; i++) {
+        const char *name;
+        struct stat st;
+        if (c->steps[i].within || c->steps[i].kind == STEP_DROP)
+            continue;
+        FD_AT_END int parent = commit_parent(c->base, c->steps[i].path, &name);
+        if (parent < 0 || fstat(parent, &st) < 0 ||
+            (st.st_ino == last.st_ino && st.st_dev == last.st_dev))
+            continue;
+        last = st;
+        FD_AT_END int dir = beneath_reopen_dir(parent);
+        if (dir >= 0 && fsync(dir) < 0 && errno != EINVAL)
+            return -errno;
+    }
+    return 0;
+}
+
+int commit_sync(struct committing *c)
+{
+    if (c->many)
+        return syncfs(c->base) < 0 ? -errno : 0;
+    return sync_folders(c);
+}
+
 static bool is_built(const struct commit_step *step)
 {
     return !step->within && step->kind <= STEP_FOLD;
@@ -210,7 +239,7 @@ int commit_build(struct committing *c, struct err *err)
         if (is_built(&c->steps[i]) && build_step(c, i, err) < 0)
             return -1;
     }
-    int r = commit_sync_folders(c);
+    int r = commit_sync(c);
     return r < 0 ? err_set(err, err_code_for_file(-r), "writing folders of the project to disk: %s",
                            strerror(-r))
                  : 0;
@@ -229,26 +258,4 @@ void commit_unbuild(struct committing *c)
         if (parent >= 0 && unlinkat(parent, temp, 0) < 0 && errno != ENOENT)
             (void)work_remove_tree_since(c->w, parent, temp, 0, &removed);
     }
-}
-
-/* One folder after the other, each once as they stand in their order. What cannot be opened for reading cannot be waited
- * for. */
-int commit_sync_folders(struct committing *c)
-{
-    struct stat last = {0};
-    for (size_t i = 0; i < c->n; i++) {
-        const char *name;
-        struct stat st;
-        if (c->steps[i].within || c->steps[i].kind == STEP_DROP)
-            continue;
-        FD_AT_END int parent = commit_parent(c->base, c->steps[i].path, &name);
-        if (parent < 0 || fstat(parent, &st) < 0 ||
-            (st.st_ino == last.st_ino && st.st_dev == last.st_dev))
-            continue;
-        last = st;
-        FD_AT_END int dir = beneath_reopen_dir(parent);
-        if (dir >= 0 && fsync(dir) < 0 && errno != EINVAL)
-            return -errno;
-    }
-    return 0;
 }

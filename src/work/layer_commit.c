@@ -17,6 +17,8 @@
 #include "work/layer_marks.h"
 
 #define FILE_ROOM 4096
+/* More files than that are quicker waited for all together, with what others have written meanwhile. */
+#define SYNCED_EACH 32
 
 int commit_parent(int root, const char *path, const char **ret_name)
 {
@@ -135,6 +137,7 @@ int commit_take_steps(struct committing *c, struct str body, struct err *err)
         return err_set(err, ERR_INTERNAL, "the list of a commit is not well formed");
     if (c->n)
         qsort(c->steps, c->n, sizeof *c->steps, compare_steps);
+    c->many = c->n > SYNCED_EACH;
     return join_steps(c, err);
 }
 
@@ -274,7 +277,7 @@ static int end_commit(struct committing *c, struct err *err)
 static int put_and_end(struct committing *c, put_fn put, struct err *err)
 {
     commit_put_all(c, put);
-    int r = commit_sync_folders(c);
+    int r = commit_sync(c);
     if (r < 0)
         return err_set(err, err_code_for_file(-r), "writing folders of the project to disk: %s",
                        strerror(-r));

@@ -41,6 +41,7 @@ struct committing {
     struct buf body; /* what the steps point into */
     struct commit_step *steps;
     size_t n;
+    bool many; /* the whole file system is waited for, once, and not each file */
     struct op_layer_commit_reply *reply;
 };
 
@@ -58,9 +59,10 @@ void commit_steps_done(struct committing *c);
 
 /* Makes what is new of all steps, on the disk. */
 int commit_build(struct committing *c, struct err *err);
+/* Waits until what was made, or put in place, is on the disk. 0 or -errno. */
+int commit_sync(struct committing *c);
 /* Removes what that made. */
 void commit_unbuild(struct committing *c);
-int commit_sync_folders(struct committing *c);
 
 /* `put` does its part for one step. Whatever the project lost meanwhile, or got, stays: then the step is `left`. */
 typedef void (*put_fn)(struct committing *c, size_t step);
