@@ -43,6 +43,9 @@ void call_free(struct call *call)
     buf_done(&call->packed);
     buf_done(&call->reply_body);
     buf_done(&call->text.out);
+    if (call->look)
+        buf_done(&call->look->changes);
+    free(call->look);
     command_free(call->command);
     verdict_done(&call->verdict);
     call_pin_done(&call->pin);
@@ -51,6 +54,15 @@ void call_free(struct call *call)
     free(call->id);
     free(call->name);
     free(call);
+}
+
+struct call_look *call_look(struct call *call)
+{
+    if (!call->look)
+        call->look = mem_zero(sizeof *call->look);
+    buf_done(&call->look->changes);
+    *call->look = (struct call_look){.changes = BUF_INIT(OP_BODY_MAX)};
+    return call->look;
 }
 
 static size_t search_expected(const struct op_search_request *request)
@@ -66,6 +78,8 @@ size_t call_expected_bytes(const struct call *call)
     const size_t entry = 300;
     if (call->command)
         return small + 2 * call->command->max_output; /* few print what has to be escaped */
+    if (call->look)
+        return small + ESCAPED_MAX * call->look->max_bytes;
     if (!call->op)
         return small + ESCAPED_MAX * call->reply_body.len; /* there already: of no operation */
     switch (call->op->body) {

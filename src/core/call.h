@@ -72,6 +72,14 @@ struct call_terminal {
     void (*stopped)(struct call *call); /* the program is; it goes on when it is told to */
 };
 
+/* What a session has changed, at or in the call's path. */
+struct call_look {
+    size_t max_bytes;   /* of the patch, which is the call's reply_body */
+    struct buf changes; /* op_changed */
+    size_t count;       /* of those that are told */
+    size_t left_out;    /* of the patch, or not wholly in it */
+};
+
 struct call {
     struct call *next; /* in whichever list of the pipeline it is */
     struct call *prev;
@@ -148,6 +156,7 @@ struct call {
         plain_max; /* its answer is text for a model (tool->show) of about so many bytes; 0: it is fields */
     size_t plain_most; /* the same where its arguments ask for more */
 
+    struct call_look *look;         /* of one that looks at its session */
     struct command *command;        /* of a tool that runs programs */
     bool pass_on;                   /* its output is only handed to `output` */
     bool own_time;                  /* a command may take `time_ms`, whatever its arguments say */
@@ -167,6 +176,9 @@ void call_pin_done(struct call_pin *pin);
 struct call *call_new(void);
 /* The call must not be in the pipeline. */
 void call_free(struct call *call);
+
+/* The call's, emptied or made. */
+struct call_look *call_look(struct call *call);
 
 /* Reads a path by the dialect's grammar. */
 int call_parse_path(const struct call *call, struct str text, struct path *ret, struct err *err);

@@ -21,6 +21,7 @@ enum runner_id {
     RUN_BUILTIN, /* in the gate itself: touches no file, no network */
     RUN_WORKER,  /* an operation in the session's cell */
     RUN_COMMAND, /* a program in the session's cell */
+    RUN_SESSION, /* the session itself: what it has changed */
     RUN_COUNT
 };
 
@@ -38,9 +39,10 @@ enum tool_flag {
     TOOL_ADDS_ONLY = 2,  /* never changes or removes what is there */
     /* Works on all that lies beneath its paths; where it takes an ARG_DEEP, only if that is true. */
     TOOL_TREE = 4,
-    TOOL_LISTS = 8, /* tells what lies directly in the folder that it is given */
-    TOOL_LONG = 16, /* an argument says how much of a long result is wanted */
-    TOOL_ASKS = 32, /* a person is asked, unless a rule approves it */
+    TOOL_LISTS = 8,  /* tells what lies directly in the folder that it is given */
+    TOOL_LONG = 16,  /* an argument says how much of a long result is wanted */
+    TOOL_LAYER = 64, /* about the layer of an overlay session: of no use in others */
+    TOOL_ASKS = 32,  /* a person is asked, unless a rule approves it */
 };
 
 struct tool {
@@ -61,7 +63,7 @@ struct tool {
     unsigned (*needs)(yyjson_val *arguments, unsigned *flags);
     enum runner_id runner;
     /* RUN_BUILTIN: does the work. RUN_WORKER: fills call->op and call->request from call->args.
-     * RUN_COMMAND: makes call->command. */
+     * RUN_COMMAND: makes call->command. RUN_SESSION: fills call->look. */
     int (*prepare)(struct call *call, struct err *err);
     /* Whether what came back counts as done, before it is recorded; NULL: it does. */
     int (*judge)(const struct call *call, struct err *err);

@@ -140,6 +140,12 @@ static bool server_offers(const struct options *o, const struct tool *tool)
            (tool->alias && is_in_list(o->tools, tool->alias));
 }
 
+static bool is_listed(const struct mcp *m, const struct tool *tool)
+{
+    bool layered = session_workplace(m->gate->session)->overlay;
+    return server_offers(m->options, tool) && (layered || !(tool->flags & TOOL_LAYER));
+}
+
 static void refuse_if_not_offered(const struct mcp *m, struct call *call)
 {
     struct err ignored;
@@ -209,7 +215,7 @@ static void write_tools(const struct mcp *m, const char *id_json, struct buf *ou
         gate->keeper, session_workplace(gate->session)->config, gate->dialect->id, gate->agent);
     size_t n = 0;
     for (size_t i = 0; tools[i]; i++) {
-        if (server_offers(m->options, tools[i]))
+        if (is_listed(m, tools[i]))
             tools[n++] = tools[i];
     }
     tools[n] = NULL;

@@ -8,6 +8,7 @@
 #include "cell/probe.h"
 #include "cell/tier.h"
 #include "session/commands.h"
+#include "session/look.h"
 #include "session/make_spec.h"
 #include "session/own_rules.h"
 #include "session/preview.h"
@@ -136,6 +137,7 @@ void session_free(struct session *s)
 {
     if (!s)
         return;
+    look_free(s->look);
     preview_forget_all(s);
     review_forget_all(s);
     session_sweep_done(s);

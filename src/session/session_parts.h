@@ -36,6 +36,7 @@ struct session {
     struct host host;
     struct preview_ask *previews;
     struct review_ask *reviews; /* that wait for a cell */
+    struct look *look;          /* NULL: nobody looked at its changes yet */
     struct sweep sweeps[ROOTS_MAX];
     struct leftover *leftovers;
     struct sweep_again *sweep_again; /* NULL: nothing was passed over yet */

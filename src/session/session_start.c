@@ -3,6 +3,7 @@
 
 #include "core/call_limits.h"
 #include "session/commands.h"
+#include "session/look.h"
 #include "session/preview.h"
 #include "session/scan.h"
 #include "session/session_parts.h"
@@ -84,6 +85,12 @@ static void make_command_ready(struct call *call)
 const struct runner session_runners[RUN_COUNT] = {
     [RUN_BUILTIN] = {IN_SESSION, .begin = start_builtin},
     [RUN_WORKER] = {IN_SESSION, .begin = start_operation},
+    [RUN_SESSION] = {.start = session_run,
+                     .begin = look_begin,
+                     .cancel = look_cancel,
+                     .kill = look_kill,
+                     .late = look_late,
+                     .expect = session_expect},
     [RUN_COMMAND] = {IN_SESSION, .begin = start_session_command, .make_ready = make_command_ready},
 };
 

@@ -47,6 +47,10 @@ class Server(lib.Gate):
         return said
 
 
+def tools(server):
+    return [tool["name"] for tool in server.ask("tools/list", {})["tools"]]
+
+
 def sessions(place):
     return [one["id"] for one in json.loads(place.run("session", "list", "--json").stdout)]
 
@@ -58,6 +62,7 @@ def own_session(place):
         check(f"sandgate session diff {server.session}" in server.told and str(place.project) in server.told, server.told)
         server.use("write_file", path="new.txt", content="new\n")
         check("more" in server.use("run_command", command="echo more >> a.txt; cat a.txt"), "a command")
+        check("2 changes" in server.use("session_diff") and "session_diff" in tools(server), "the model sees them")
         said = server.stop()
     check(f"session {server.session} keeps 2 changes" in said, said)
     check(tree(place.project) == before, "the project changed")
@@ -78,7 +83,7 @@ def direct(place):
     """Options and configuration choose the folder itself."""
     for options, env, name in ((["--host"], {}, "x"), ([], {"WORKSPACE_FS_MODE": "host"}, "y")):
         with Server(place, *options, env={**env, "SANDGATE_APPROVAL_DEFAULT": "approve"}) as server:
-            check(server.session is None, server.told)
+            check(server.session is None and "session_diff" not in tools(server), server.told)
             server.use("write_file", path=name, content=name)
             server.stop()
         check((place.project / name).exists() and sessions(place) == [], name)

@@ -258,6 +258,35 @@ def patched(place):
     check(want == have, f"{want}\n{have}\n{patch.decode(errors='replace')}")
 
 
+def told_to_agents(place):
+    """The tool says what `session diff` says, while its session goes on."""
+    place.write("moved.txt", "a content of its own\n")
+    session = place.create("--overlay")
+    with Gate(place.form, "--session", session, state=place.home) as gate:
+        check(gate.ok("session_diff")["count"] == 0, "nothing was done")
+        gate.ok("run_command", command="echo more >> a.txt; mv moved.txt new.txt; mkdir d; echo x > d/y; echo KEY > d/.env; "
+                                       "printf '\\0b' > bin; rm -r sub")
+        found = gate.ok("session_diff")
+        listed = {one["path"]: one["change"] for one in found["changes"]}
+        check(listed == {path: one["change"] for path, one in place.changes(session).items()}, listed)
+        check(found["count"] == len(listed) and found["left_out"] == 2, found)
+        check(next(one for one in found["changes"] if one["path"] == "new.txt")["from"] == "moved.txt", found)
+        check("KEY" not in found["patch"] and "+more" in found["patch"] and "rename to new.txt" in found["patch"], found["patch"])
+        part = gate.ok("session_diff", path="d")
+        check({one["path"] for one in part["changes"]} == {"d", "d/y", "d/.env"} and "+more" not in part["patch"], part)
+        bounded = gate.ok("session_diff", max_bytes=0)
+        check(bounded["patch"] == "" and bounded["count"] == found["count"], bounded)
+        several = [gate.send("session_diff", path="a.txt") for _ in range(5)]
+        check(all(gate.wait(one)["result"]["count"] == 1 for one in several), "one after the other")
+        gate.ok("write_file", path="a.txt", content="alpha\n")
+        check(gate.ok("session_diff", path="a.txt")["count"] == 0, "it is as it was")
+    config = place.form.write(place.home / "config.json", json.dumps(
+        {"policy": {"capabilities": {"filesystem": {"read": ["d"]}}}}))
+    answer = place.call(session, "session_diff", {}, "--config", config)
+    check(answer["error"]["code"] == "CAPABILITY_DENIED", answer)
+    check(place.ok(session, "session_diff", "--config", config, path="d")["count"] == 3, "as far as it may read")
+
+
 def not_told(place):
     """A secret's content is in no diff, and what cannot be looked into is told."""
     place.write("conf/x.key", "KEY=1\n")
@@ -294,6 +323,7 @@ CASES = [
     ("asked before changes are lost", asked),
     ("what was changed", differences),
     ("the changes as a patch", patched),
+    ("the changes as agents see them", told_to_agents),
     ("what is not told of changes", not_told),
     ("a mode that is not known", unknown_mode),
     ("folders of the configuration are refused", listed_folders),

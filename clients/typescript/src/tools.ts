@@ -397,6 +397,37 @@ export interface ReadOutputArguments {
   max_bytes?: number;
 }
 
+export interface SessionDiffResultChangesEntry {
+  /** added, modified, deleted, renamed, mode or type. */
+  change: string;
+  path: string;
+  /** Base64 of the path, where it is not UTF-8. */
+  path_b64?: string;
+  /** The path before, of one that was renamed. */
+  from?: string;
+  from_b64?: string;
+}
+
+export interface SessionDiffResult {
+  /** At most 1,000. */
+  changes: Array<SessionDiffResultChangesEntry>;
+  /** How many there are. */
+  count: number;
+  /** As `git apply` takes it, without secrets, binary files and what did not fit. */
+  patch: string;
+  /** Changes that the patch does not say, or not all of. */
+  left_out: number;
+  tier: string;
+  duration_ms: number;
+}
+
+export interface SessionDiffArguments {
+  /** Only what was changed there, or in this folder; default: everything. */
+  path?: PathArgument;
+  /** Most bytes of the patch; 0: only the list of changes. */
+  max_bytes?: number;
+}
+
 export interface TimeNowResult {
   /** RFC 3339, in UTC. */
   utc: string;
@@ -492,6 +523,14 @@ export abstract class Tools {
    */
   readOutput(arguments_: ReadOutputArguments, options?: CallOptions): Promise<ReadOutputResult> {
     return this.call<ReadOutputResult>("read_output", arguments_, options);
+  }
+
+  /**
+   * Shows what was changed since the session began, as a list and a patch. The changes wait in the session until the
+   * user takes them over.
+   */
+  sessionDiff({ path, ...rest }: SessionDiffArguments = {}, options?: CallOptions): Promise<SessionDiffResult> {
+    return this.call<SessionDiffResult>("session_diff", { ...pathArgument("path", path), ...rest }, options);
   }
 
   /** Tells the current date and time in UTC. */

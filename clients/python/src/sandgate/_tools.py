@@ -24,6 +24,8 @@ __all__ = [
     "RunCommandResultViolationsEntry",
     "RunCommandResult",
     "ReadOutputResult",
+    "SessionDiffResultChangesEntry",
+    "SessionDiffResult",
     "TimeNowResult",
     "EditFileEditsEntry",
 ]
@@ -264,6 +266,33 @@ class ReadOutputResult(TypedDict):
     """False when the command still runs, or printed more than is kept."""
     truncated: bool
     """There is more to read at next_offset."""
+    tier: str
+    duration_ms: int
+
+
+class _SessionDiffResultChangesEntryOptional(TypedDict, total=False):
+    path_b64: str
+    """Base64 of the path, where it is not UTF-8."""
+    from: str
+    """The path before, of one that was renamed."""
+    from_b64: str
+
+
+class SessionDiffResultChangesEntry(_SessionDiffResultChangesEntryOptional):
+    change: str
+    """added, modified, deleted, renamed, mode or type."""
+    path: str
+
+
+class SessionDiffResult(TypedDict):
+    changes: List[SessionDiffResultChangesEntry]
+    """At most 1,000."""
+    count: int
+    """How many there are."""
+    patch: str
+    """As `git apply` takes it, without secrets, binary files and what did not fit."""
+    left_out: int
+    """Changes that the patch does not say, or not all of."""
     tier: str
     duration_ms: int
 
@@ -679,6 +708,27 @@ class Tools:
         )
         return cast(ReadOutputResult, self._tool("read_output", arguments, timeout))
 
+    def session_diff(
+        self,
+        path: Optional[PathArgument] = None,
+        *,
+        max_bytes: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> SessionDiffResult:
+        """Shows what was changed since the session began, as a list and a patch. The changes wait in the session until
+        the user takes them over.
+
+        path: Only what was changed there, or in this folder; default: everything.
+        max_bytes: Most bytes of the patch; 0: only the list of changes. Default: 100000.
+        """
+        arguments = _given(
+            {
+                **path_argument("path", path),
+                "max_bytes": max_bytes,
+            }
+        )
+        return cast(SessionDiffResult, self._tool("session_diff", arguments, timeout))
+
     def time_now(
         self,
         *,
@@ -1078,6 +1128,27 @@ class AsyncTools:
             }
         )
         return cast(ReadOutputResult, await self._tool("read_output", arguments, timeout))
+
+    async def session_diff(
+        self,
+        path: Optional[PathArgument] = None,
+        *,
+        max_bytes: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> SessionDiffResult:
+        """Shows what was changed since the session began, as a list and a patch. The changes wait in the session until
+        the user takes them over.
+
+        path: Only what was changed there, or in this folder; default: everything.
+        max_bytes: Most bytes of the patch; 0: only the list of changes. Default: 100000.
+        """
+        arguments = _given(
+            {
+                **path_argument("path", path),
+                "max_bytes": max_bytes,
+            }
+        )
+        return cast(SessionDiffResult, await self._tool("session_diff", arguments, timeout))
 
     async def time_now(
         self,
