@@ -73,10 +73,12 @@ void mcp_session_words(int state_fd, const struct named *named, struct buf *out)
         return;
     buf_addf(out, "Your changes go to a layer of the session %s; the project in ", named->id);
     shown_line((struct str){named->workspace, strlen(named->workspace)}, FOLDER_SHOWN, out);
-    buf_addf(out,
-             " stays as it is until the user takes them over. When you are done, tell the user: "
-             "`sandgate session diff %s` shows the changes as a patch for `git apply`.",
-             named->id);
+    buf_addf(
+        out,
+        " stays as it is until the user takes them over. When you are done, tell the user: "
+        "`sandgate session diff %s` shows the changes, `sandgate session commit %s` takes them "
+        "over.",
+        named->id, named->id);
     add_earlier_sessions(state_fd, named, out);
 }
 

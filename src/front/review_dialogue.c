@@ -6,6 +6,7 @@
 #include "base/screen_reset.h"
 #include "front/review_pager.h"
 #include "front/review_summary.h"
+#include "front/review_take.h"
 
 #define TEXT_MAX ((size_t)64 << 20)
 /* Rows of a screen that are no changes. */
@@ -16,10 +17,11 @@ struct dialog {
     struct terminal terminal;
     struct named *named;
     struct session_changes *changes;
+    struct review_choice choice; /* STEP_TAKE: which are taken over */
     enum review_end end;
 };
 
-enum step { STEP_AGAIN, STEP_OVER, STEP_GONE };
+enum step { STEP_AGAIN, STEP_OVER, STEP_TAKE, STEP_GONE };
 
 static bool say(struct dialog *d, const char *text)
 {
@@ -57,6 +59,26 @@ static enum step show_list(struct dialog *d)
     return review_page(&d->terminal, buf_str(&text), false) ? STEP_AGAIN : STEP_GONE;
 }
 
+static enum step take_all(struct dialog *d)
+{
+    (void)d;
+    return STEP_TAKE;
+}
+
+static enum step take_some(struct dialog *d)
+{
+    struct err err;
+    if (!review_read_answer(&d->terminal, "which? numbers (1 3-5), paths or globs; Enter: back: "))
+        return STEP_GONE;
+    struct str line = {d->terminal.line, d->terminal.n};
+    int r = review_choose(&d->changes->list, line, &d->choice, &err);
+    if (r == 0 && d->choice.n)
+        return STEP_TAKE;
+    review_choice_done(&d->choice);
+    d->choice = (struct review_choice){.n = 0};
+    return r < 0 ? tell_review_error(d, &err) : STEP_AGAIN;
+}
+
 static enum step keep(struct dialog *d)
 {
     d->end = REVIEW_KEEP;
@@ -87,6 +109,8 @@ static const struct choice {
     enum step (*take)(struct dialog *d);
     const char *help;
 } choices[] = {
+    {"c", "commit", "[c]ommit", take_all, "take all changes over into the project"},
+    {"s", "some", "commit [s]ome", take_some, "take those over that you name"},
     {"d", "diff", "show the [d]iff", show_patch, "the changes as a patch, a page at a time"},
     {"l", "list", "[l]ist", show_list, "all changes, a line each"},
     {"k", "keep", "[k]eep for later", keep, "leave them in the session"},
@@ -124,7 +148,7 @@ static enum step ask_once(struct dialog *d)
     return take_review_answer(d);
 }
 
-static int converse(struct dialog *d, struct err *err)
+static int converse(struct dialog *d, enum step *ret, struct err *err)
 {
     BUF_AT_END struct buf out = BUF_INIT(TEXT_MAX);
     size_t height = terminal_height(&d->terminal);
@@ -137,24 +161,52 @@ static int converse(struct dialog *d, struct err *err)
         step = ask_once(d);
     if (step == STEP_GONE)
         say(d, "\n");
+    *ret = step;
     return 0;
+}
+
+/* Shows what there is, and asks. STEP_OVER: `end` is what to do. */
+static int ask_about(struct dialog *d, const struct options *o, enum step *ret, size_t *ret_left,
+                     struct err *err)
+{
+    CLEANUP(session_changes_close) struct session_changes changes;
+    d->changes = &changes;
+    if (session_changes_open(d->named, o, &changes, err) < 0)
+        return -1;
+    *ret = STEP_OVER;
+    *ret_left = session_changes_count(&changes);
+    if (*ret_left == 0)
+        d->end = REVIEW_EMPTY;
+    else if (d->terminal.fd >= 0 || review_terminal_open(&d->terminal))
+        return converse(d, ret, err);
+    else
+        d->end = REVIEW_NOBODY;
+    return 0;
+}
+
+/* The cell that lists the changes has ended when others are taken over, and there may be some left. */
+static int ask_until_over(struct dialog *d, const struct options *o, size_t *ret_left,
+                          struct err *err)
+{
+    for (;;) {
+        enum step step;
+        if (ask_about(d, o, &step, ret_left, err) < 0)
+            return -1;
+        if (step != STEP_TAKE)
+            return 0;
+        bool there = review_take(&d->terminal, d->named, o, &d->choice);
+        review_choice_done(&d->choice);
+        d->choice = (struct review_choice){.n = 0};
+        if (!there)
+            return 0;
+    }
 }
 
 int review_ask(struct named *named, const struct options *o, enum review_end *ret, size_t *ret_left,
                struct err *err)
 {
-    CLEANUP(session_changes_close) struct session_changes changes;
-    struct dialog d = {.named = named, .changes = &changes, .end = REVIEW_KEEP};
-    if (session_changes_open(named, o, &changes, err) < 0)
-        return -1;
-    *ret_left = session_changes_count(&changes);
-    *ret = REVIEW_EMPTY;
-    if (*ret_left == 0)
-        return 0;
-    *ret = REVIEW_NOBODY;
-    if (!review_terminal_open(&d.terminal))
-        return 0;
-    int r = converse(&d, err);
+    struct dialog d = {.named = named, .terminal = {.fd = -1, .lock_fd = -1}, .end = REVIEW_KEEP};
+    int r = ask_until_over(&d, o, ret_left, err);
     terminal_close(&d.terminal);
     *ret = d.end;
     return r;

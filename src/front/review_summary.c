@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/shown.h"
 #include "core/op.h"
+#include "session/commit_plan.h"
 
 /* Lines of more changes are not counted: each is read and compared. */
 #define COUNTED_MAX 200
@@ -50,6 +51,21 @@ static int count_lines_of(struct session_changes *c, struct lines *ret, struct e
         count_patch(buf_str(&patch), ret);
     }
     return 0;
+}
+
+static bool lies_in_git(const struct change *c)
+{
+    return c->of.git;
+}
+
+static bool stays_always(const struct change *c)
+{
+    return c->of.special || c->of.unread || c->of.secret;
+}
+
+static bool runs_code(const struct change *c)
+{
+    return commit_runs_code(c) && !lies_in_git(c) && !stays_always(c);
 }
 
 static void add_counts(const struct session_changes *c, const struct lines *lines, struct buf *out)
@@ -103,7 +119,7 @@ static void add_change_list(const struct session_changes *c, size_t rows, struct
     for (size_t i = 0; i < c->list.n; i++) {
         if (c->list.all[i].gone || n++ >= rows)
             continue;
-        buf_add_text(out, "  ");
+        buf_addf(out, "%4zu  ", n);
         change_write_line(&c->list.all[i], out);
     }
     if (n > rows)
@@ -128,5 +144,8 @@ int review_summary(struct session_changes *c, const struct named *named, size_t 
     add_counts(c, &lines, out);
     add_change_list(c, rows, out);
     add_names(c, is_new_program, "new programs: ", out);
+    add_names(c, runs_code, "would run code on this machine, or steer programs: ", out);
+    add_names(c, lies_in_git, "in git directories, which are not taken over: ", out);
+    add_names(c, stays_always, "never taken over (secret, unreadable, devices): ", out);
     return out->failed ? err_set(err, ERR_TOO_LARGE, "the list of changes is too long") : 0;
 }

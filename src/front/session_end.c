@@ -34,7 +34,7 @@ void session_tell_kept(const struct named *named, size_t changes)
 {
     FREE_AT_END char *text = mem_format(
         "sandgate: session %s keeps %zu %s: `sandgate session diff %s` shows what was changed, "
-        "`sandgate session discard %s` drops it\n",
-        named->id, changes, changes == 1 ? "change" : "changes", named->id, named->id);
+        "`session commit %s` takes it over, `session discard %s` drops it\n",
+        named->id, changes, changes == 1 ? "change" : "changes", named->id, named->id, named->id);
     (void)fd_write_all(STDERR_FILENO, text, strlen(text));
 }

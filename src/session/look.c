@@ -143,7 +143,7 @@ static void look_for_next(struct look *look)
     if (!look->reader && make_reader(look->session, &look->reader, &err) < 0)
         finish_look(look, &err);
     else
-        review_list(look->reader, CHANGES_MAX, on_changes_listed, look);
+        review_list(look->reader, CHANGES_MAX, 0, on_changes_listed, look);
 }
 
 void look_begin(struct call *call)

@@ -108,9 +108,76 @@ def discarded(place):
     check(tree(place.project) == before, "the project changed")
 
 
+def committed(place):
+    """All of it, and what would run on the machine after a yes of its own."""
+    with reviewed(place) as terminal:
+        check("would run code on this machine, or steer programs: tool.sh" in terminal.until("discard [x]"), "it is named")
+        terminal.type("c\n")
+        check("tool.sh" in terminal.until("take them over, too? [y]es"), "asked apart")
+        terminal.type("b\n")
+        terminal.until("discard [x]")
+        check((place.project / "sub/b.txt").exists(), "nothing was done yet")
+        terminal.type("c\n")
+        terminal.until("take them over, too? [y]es")
+        terminal.type("y\n")
+        terminal.until("3 changes taken over")
+        check(terminal.end() == 3 and sessions(place) == [], "nothing is left")
+    check((place.project / "a.txt").read_text() == "alpha\nmore\n" and not (place.project / "sub/b.txt").exists(), "as it was there")
+    check((place.project / "tool.sh").stat().st_mode & 0o777 == 0o755, "with its mode")
+
+
+def committed_in_part(place):
+    """By number and by path; the rest waits for another answer, and is kept."""
+    with reviewed(place, "echo 1 > one; echo 2 > two; mkdir d; echo 3 > d/three; echo 4 > 'a [b]'; echo x > .envrc") as terminal:
+        shown = terminal.until("discard [x]")
+        number = re.search(r"(\d+)  added +a \[b\]", shown)[1]
+        terminal.type("s\n")
+        terminal.until("Enter: back: ")
+        terminal.type("99\n")
+        terminal.until("there are changes 1 to 6")
+        terminal.until("discard [x]")
+        terminal.type("s\n")
+        terminal.until("Enter: back: ")
+        terminal.type(f"{number}, d t*\n")
+        terminal.until("4 changes taken over")
+        terminal.until("keeps 2 changes")
+        terminal.until("discard [x]")
+        terminal.type("c\n")
+        terminal.until("take them over, too? [y]es")
+        terminal.type("n\n")
+        terminal.until("1 change taken over, 1 left")
+        terminal.until("discard [x]")
+        terminal.type("k\n")
+        check(terminal.end() == 0, "the command's status")
+    [session] = sessions(place)
+    check(set(place.changes(session)) == {".envrc"}, place.changes(session))
+    check(sorted(path.name for path in place.project.iterdir()) == ["a [b]", "a.txt", "d", "one", "sub", "two"], "in the project")
+
+
+def conflicts(place):
+    """What the user changed meanwhile is overwritten by no answer but that one."""
+    with reviewed(place, "echo session > a.txt; echo new > n") as terminal:
+        terminal.until("discard [x]")
+        place.write("a.txt", "user\n")
+        terminal.type("c\n")
+        check("a.txt" in terminal.until("[p]roject's  [b]ack: "), "listed")
+        terminal.type("b\n")
+        terminal.until("discard [x]")
+        check((place.project / "a.txt").read_text() == "user\n" and not (place.project / "n").exists(), "nothing was done")
+        terminal.type("c\n")
+        terminal.until("[b]ack: ")
+        terminal.type("p\n")
+        terminal.until("1 change taken over, 1 given up for the project's")
+        check(terminal.end() == 0 and sessions(place) == [], "nothing is left")
+    check((place.project / "a.txt").read_text() == "user\n" and (place.project / "n").exists(), "the project's counts")
+
+
 CASES = [
     ("nobody is there to ask", unattended),
     ("kept for later", kept),
+    ("committed, and asked about what would run", committed),
+    ("committed in part", committed_in_part),
+    ("conflicts are decided by the person", conflicts),
     ("the end of the input keeps it", left_alone),
     ("the changes are shown", shown),
     ("discarded after a second question", discarded),
