@@ -239,8 +239,30 @@ def never_lower(place):
         expect_error(gate.call("read_file", path="good"), "SANDBOX_UNAVAILABLE")
 
 
+def once_full(place):
+    """a gate that had the full sandbox takes no weaker one when namespaces are taken away"""
+    if json.loads(place.form.run(place.state, "doctor", "--json").stdout)["tier"] != "full":
+        return
+    with place.gate(lane=lanes.enter_user_namespace) as gate:
+        if gate.ok("read_file", path="good")["tier"] != "full":  # as root of such a namespace has it
+            return
+        launcher = gate.launcher()
+        lanes.take_namespaces(gate.pid)
+        os.kill(launcher, 9)
+        answers = []
+
+        def refused():
+            answers.append(gate.call("read_file", path="good"))
+            return answers[-1].get("error", {}).get("code") == "SANDBOX_UNAVAILABLE"
+
+        wait_until(refused, "the end of the cell")
+        check(not any(answer["ok"] and answer["result"]["tier"] != "full" for answer in answers), answers)
+        error = answers[-1]["error"]
+        check("user namespaces are switched off" in error["message"] and error["details"]["tier"] == "none", error)
+
+
 CASES = [file_tools, links_out, who_it_is, taken_over, old_versions, calls_refused, what_needs_mounts, kept_logs, in_a_cell, by_names,
-         never_lower]
+         never_lower, once_full]
 
 
 if __name__ == "__main__":

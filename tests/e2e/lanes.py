@@ -182,6 +182,17 @@ def limit_namespaces(kind):
     pathlib.Path(f"/proc/sys/user/max_{kind}_namespaces").write_bytes(b"0")
 
 
+def take_namespaces(pid):
+    """In the user namespace of a process that runs."""
+    child = os.fork()
+    if child == 0:
+        space = os.open(f"/proc/{pid}/ns/user", os.O_RDONLY)
+        done = lib.libc.setns(space, lib.CLONE_NEWUSER) == 0
+        done = done and pathlib.Path("/proc/sys/user/max_user_namespaces").write_bytes(b"0") > 0
+        os._exit(not done)
+    assert os.waitpid(child, 0)[1] == 0, "the limit could not be set"
+
+
 def no_user_namespaces():
     limit_namespaces("user")
 
