@@ -268,6 +268,11 @@ def no_link_is_followed(place):
         place.form.link(place.project / link, leads)
         refused(place, "a link is on the way", "claude")
         check(os.listdir(outside) == ["file"] and (outside / "file").read_text() == "{}", "outside")
+    # Nor one that stays in the project: something else would be changed than is said.
+    place.fresh()
+    place.put("package.json", "{}")
+    place.form.link(place.project / ".mcp.json", "package.json")
+    refused(place, "a link is on the way", "claude")
     for make in (os.mkdir, os.mkfifo):
         place.fresh()
         make(place.project / "opencode.json")
