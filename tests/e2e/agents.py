@@ -139,9 +139,9 @@ class Place:
                               timeout=lib.SECONDS, check=False, stdin=subprocess.DEVNULL)  # fmt: skip
 
 
-def work(agent, programs, place, calls, env=None, beside=None):
+def work(agent, programs, place, calls, env=None, beside=None, **more_of_model):
     """The agent's run to its end, and the model that it talked with. `beside` is called with its process."""
-    with model.serving(calls) as served:
+    with model.serving(calls, **more_of_model) as served:
         more = agent.prepare(place, served.url)
         done = place.sandgate("setup", agent.name, "--write")
         check(done.returncode == 0, done)
@@ -238,6 +238,26 @@ def approvals(agent, programs, base):
     check(log.count("APPROVAL_TIMEOUT") == 1, log)
 
 
+# --- what stays
+
+
+class CodexThatPatches(Codex):
+    """With a model that it has a tool of its own for."""
+
+    def start(self, url):
+        words, env = super().start(url)
+        return [words[0], "-c", 'model="gpt-5.5"', *words[1:]], env
+
+
+def own_patches(agent, programs, base):
+    """Codex's apply_patch cannot be switched off: `sandbox_mode` makes it ask, and without a terminal that is a no."""
+    place = Place(base, agent, "patches")
+    patch = "*** Begin Patch\n*** Add File: own.txt\n+hello\n*** End Patch\n"
+    served = work(CodexThatPatches(), programs, place, [("apply_patch", patch)], ours="apply_patch")
+    check("rejected" in served.results[0][0], served.results)
+    check(not (place.project / "own.txt").exists(), "it wrote beside Sandgate")
+
+
 # --- a dialog of the client
 
 
@@ -319,7 +339,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         started = [(agent, what, pool.submit(what, agent, programs, base))
                    for agent in (Opencode(), Claude(), Codex(), Gemini())
-                   for what in (session, approvals, *([dialog] if agent.has_dialogs else []))]  # fmt: skip
+                   for what in (session, approvals, *((dialog, own_patches) if agent.has_dialogs else ()))]  # fmt: skip
         for agent, what, running in started:
             with tap.case(f"{agent.name}: {what.__name__}"):
                 running.result()

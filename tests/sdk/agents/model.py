@@ -93,6 +93,9 @@ class Responses(Api):
                     "arguments": json.dumps(call[1])}  # fmt: skip
             if space:
                 item["namespace"] = space
+            if isinstance(call[1], str):
+                item = {"type": "custom_tool_call", "id": f"ctc_{number}", "call_id": f"call_{number}", "name": name,
+                        "input": call[1]}  # fmt: skip
         else:
             text = {"type": "output_text", "text": DONE, "annotations": []}
             item = {"type": "message", "id": f"m_{number}", "role": "assistant", "content": [text]}
@@ -157,8 +160,9 @@ class Model:
     """The calls it makes, and what it was sent: `tools` (names), `results` (pairs of a text and whether it is an error) of
     the longest conversation, `faults` of its own."""
 
-    def __init__(self, calls):
+    def __init__(self, calls, ours="read_file"):
         self.calls = calls
+        self.ours = ours
         self.tools = []
         self.results = []
         self.instructions = ""
@@ -177,8 +181,8 @@ class Model:
         return api.answer(self.calls[number] if number < len(self.calls) else None, number)
 
     def converses(self, api):
-        """Whether this is the agent at work: what else it wants has no tools of ours."""
-        return any(name.endswith("read_file") for name in api.names())
+        """Whether this is the agent at work: what else it wants has no such tool."""
+        return any(name.endswith(self.ours) for name in api.names())
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -234,10 +238,10 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def serving(calls):
-    """A model with these calls: pairs of a tool's name and arguments."""
+def serving(calls, **more):
+    """A model with these calls: pairs of a tool's name and arguments, or a text for a tool that takes one."""
     server = Server(("127.0.0.1", 0), Handler)
-    server.model = Model(calls)
+    server.model = Model(calls, **more)
     server.model.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
