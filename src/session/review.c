@@ -3,11 +3,14 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "session/scan.h"
 #include "session/session_parts.h"
 
 struct review_ask {
     struct review_ask *next;
     struct call *own; /* waits for a cell */
+    bool scans;       /* the project first */
+    struct buf found; /* by that */
     review_fn done;
     void *arg;
 };
@@ -15,6 +18,7 @@ struct review_ask {
 static void answer_review(struct review_ask *ask, const struct call *reply, const struct err *err)
 {
     ask->done(ask->arg, reply, err);
+    buf_done(&ask->found);
     free(ask);
 }
 
@@ -22,6 +26,32 @@ static void on_review_reply(struct call *own)
 {
     answer_review(own->front, own->failed ? NULL : own, own->failed ? &own->err : NULL);
     call_free(own);
+}
+
+/* What the settings of the project's repositories and editors lead to is found by a scan, as before a command. */
+static void on_scanned(struct call *own)
+{
+    struct review_ask *ask = own->front;
+    struct session *s = (struct session *)own->workplace;
+    struct call *then = ask->own;
+    ask->found = own->reply_body;
+    own->reply_body = BUF_INIT(0);
+    then->request_body = buf_str(&ask->found);
+    if (own->failed) {
+        call_free(then);
+        answer_review(ask, NULL, &own->err);
+    } else {
+        session_send(s, then);
+    }
+    call_free(own);
+}
+
+static void scan_for_review(struct session *s, struct review_ask *ask)
+{
+    struct call *scan = scan_call(s, REVIEW_PROJECT, 0, on_scanned);
+    scan->front = ask;
+    scan->awaited = true;
+    session_send(s, scan);
 }
 
 static struct review_ask *take_first_ask(struct session *s)
@@ -34,8 +64,12 @@ static struct review_ask *take_first_ask(struct session *s)
 
 void review_send_waiting(struct session *s)
 {
-    for (struct review_ask *ask; s->host.state == HOST_OPEN && (ask = take_first_ask(s));)
-        session_send(s, ask->own);
+    for (struct review_ask *ask; s->host.state == HOST_OPEN && (ask = take_first_ask(s));) {
+        if (ask->scans)
+            scan_for_review(s, ask);
+        else
+            session_send(s, ask->own);
+    }
 }
 
 void review_fail_waiting(struct session *s, const struct err *err)
@@ -82,6 +116,8 @@ void review_list(struct session *s, int64_t max, int64_t since_ns, review_fn don
     struct call *own = ask_for_review(s, OP_LAYER_LIST, ".", done, arg);
     own->request.layer_list = (struct op_layer_list_request){
         .path = call_path_text(own), .layer = REVIEW_LAYER, .max = max, .since_ns = since_ns};
+    struct review_ask *ask = own->front;
+    ask->scans = since_ns != 0;
     begin_review(s);
 }
 

@@ -177,7 +177,6 @@ static void listing_done(struct listing *l)
 int work_layer_list(struct work *w, const union op_request *request, struct str body,
                     union op_reply *reply, struct err *err)
 {
-    (void)body;
     const struct op_layer_list_request *q = &request->layer_list;
     CLEANUP(listing_done) struct listing l = {.w = w, .max = q->max};
     const struct beneath_root *layer = work_root(w, q->layer, true, err);
@@ -187,6 +186,7 @@ int work_layer_list(struct work *w, const union op_request *request, struct str 
     const struct beneath_root *root = layer ? work_root(w, q->root, true, err) : NULL;
     if (!root)
         return -1;
+    l.marks.found = body;
     FD_AT_END int base = beneath_open_child(root->fd, ".");
     if (upper < 0 || base < 0)
         return beneath_errno(err, errno, upper < 0 ? LAYER_UPPER : ".");

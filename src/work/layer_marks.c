@@ -151,15 +151,39 @@ static bool is_never_taken(const struct op_changed *c, const struct stat *from,
            (c->before.mode & S_ISGID);
 }
 
-void layer_mark(const struct layer_marks *marks, const struct layer_sides *sides,
-                struct op_changed *c)
+/* By its name, and by what a link of such a name would be. */
+static enum guard_verdict verdict_of_change(const struct layer_marks *marks,
+                                            const struct op_changed *c)
 {
     const char *rule;
     bool folder = c->before.type == NODE_FOLDER || c->after.type == NODE_FOLDER;
+    bool link = c->before.type == NODE_LINK || c->after.type == NODE_LINK;
     enum guard_verdict verdict = guard_judge(marks->w->guard, c->path, folder, &rule);
+    enum guard_verdict as_link = link ? guard_judge_link(marks->w->guard, c->path, &rule) : verdict;
+    return as_link > verdict ? as_link : verdict;
+}
+
+/* What a protected link of the project leads to, or the settings of its repositories, is obeyed as well. */
+static bool is_found_by_scan(const struct layer_marks *marks, struct str path)
+{
+    struct str rest = marks->found;
+    struct op_guarded one;
+    while (op_guarded_next(&rest, &one) > 0) {
+        bool obeyed = one.kind == GUARDED_PROTECTED || one.kind == GUARDED_GIT ||
+                      one.kind == GUARDED_PART;
+        if (obeyed && path_lies_in(path, one.path))
+            return true;
+    }
+    return false;
+}
+
+void layer_mark(const struct layer_marks *marks, const struct layer_sides *sides,
+                struct op_changed *c)
+{
+    enum guard_verdict verdict = verdict_of_change(marks, c);
     c->secret = verdict == GUARD_SECRET;
     c->git |= strcmp(sides->name, ".git") == 0;
-    c->guarded = verdict == GUARD_PROTECTED && !c->git;
+    c->guarded = !c->git && (verdict == GUARD_PROTECTED || is_found_by_scan(marks, c->path));
     c->special = is_never_taken(c, sides->from, sides->to);
     c->conflict = marks->since_ns && is_in_conflict(marks, sides, c);
 }

@@ -12,6 +12,7 @@
 struct layer_marks {
     struct work *w;
     int64_t since_ns; /* 0: no conflicts are asked for */
+    struct str found; /* what a scan of the project found guarded, packed op_guarded; borrowed */
     struct buf record;
     struct op_changed *known; /* in the order of paths */
     size_t n;

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """`sandgate session commit`: what a session with an overlay changed is taken over into the project."""
+import contextlib
 import hashlib
 import json
 import os
@@ -134,9 +135,15 @@ def two_sessions(place):
 
 def runs_code(place):
     place.write("script", "x\n")
+    # What the project's own link and setting lead to is obeyed, too.
+    place.write("conf/launch.json", "{}\n")
+    place.write("tools/x", "x\n")
+    place.form.link(place.project / ".idea", "conf")
     subprocess.run(["git", "init", "-q"], cwd=place.project, check=True, **place.form.identity())
+    subprocess.run(["git", "config", "core.hooksPath", "tools"], cwd=place.project, check=True, **place.form.identity())
     session = place.create("--overlay")
-    place.sh(session, "mkdir -p .vscode .github/workflows build; echo {} > .vscode/tasks.json; echo x > .github/workflows/x.yml; "
+    place.sh(session, "echo more >> conf/launch.json; echo x > tools/post-commit; mkdir linked; ln -s linked .husky; "
+                      "mkdir -p .vscode .github/workflows build; echo {} > .vscode/tasks.json; echo x > .github/workflows/x.yml; "
                       "echo x > build/made; chmod +x build/made script; echo x > .git/hooks/pre-push; echo t > .envrc; "
                       "mkdir bare; cd bare; mkdir objects refs; echo 'ref: refs/heads/x' > HEAD; echo x > config; cd ..; "
                       "echo free > free; ln -s hooks .git/x; echo x > CLAUDE.md")
@@ -144,13 +151,13 @@ def runs_code(place):
     said, answer = place.refused(session)
     why = {one["change"]["path"]: one["why"] for one in answer["left"]}
     check("--allow-code" in said and tree(place.project) == before, said)
-    for path in (".vscode/tasks.json", "script"):
+    for path in (".vscode/tasks.json", "script", "conf/launch.json", "tools/post-commit", ".husky"):
         check(why.get(path) == "code", f"{path}: {why}")
     for path in (".git/hooks/pre-push", "bare/HEAD", "bare/config"):
         check(why.get(path) == "git", f"{path}: {why}")
     done = place.commit(session, "--leave-code")
     taken = {one["change"]["path"] for one in done["taken"]}
-    check({"free", "build", "build/made"} <= taken and not {".vscode/tasks.json", "script", "bare/HEAD"} & taken, taken)
+    check({"free", "build", "build/made", "linked"} <= taken and not {".vscode/tasks.json", "script", "bare/HEAD"} & taken, taken)
     check(not (place.project / ".vscode").exists() and not (place.project / ".git/hooks/pre-push").exists(), "left")
     check(not os.access(place.project / "script", os.X_OK), "left")
     done = place.commit(session, "--allow-code")
@@ -288,6 +295,38 @@ def edited_meanwhile(place):
     print(f"# {taken} of 12 taken over")
 
 
+@contextlib.contextmanager
+def overlaid(place, at):
+    """The project lies on an overlay, as in a container."""
+    parts = [place.form.folder(f"fs-{name}") for name in ("lower", "upper", "work")]
+    done = subprocess.run(["mount", "-t", "overlay", "overlay", "-o",
+                           f"lowerdir={parts[0]},upperdir={parts[1]},workdir={parts[2]}", at], check=False, capture_output=True)
+    check(done.returncode == 0, done.stderr)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", at], check=True)
+
+
+def other_file_systems(place):
+    for name in ("tmpfs", "overlay"):
+        with place.form.acting():
+            (place.project / name).mkdir()
+        small = Place.__new__(Place)
+        small.form, small.home, small.project = place.form, place.home, place.project / name
+        with lib.tmpfs(place.form, small.project, "16m") if name == "tmpfs" else overlaid(place, small.project):
+            for path in ("a", "gone/x", "turns", "folds/y"):
+                small.write(path, "old\n")
+            session = small.create("--overlay")
+            small.sh(session, "echo new > a; rm -r gone; rm turns; mkdir turns; echo t > turns/t; rm -r folds; echo f > folds; "
+                              "mkdir n; echo n > n/n; ln -s a l")
+            done = small.commit(session)
+            check(done["empty"] and done["left"] == [], f"{name}: {done}")
+            found = {str(p.relative_to(small.project)): p.is_dir() or p.read_text() for p in small.project.rglob("*")}
+            check(found == {"a": "new\n", "turns": True, "turns/t": "t\n", "folds": "f\n", "n": True, "n/n": "n\n", "l": "new\n"},
+                  f"{name}: {found}")
+
+
 def asked(place):
     def commit(session, *options):
         return Terminal(place.form, place.home, [place.form.binary, "session", "commit", session, *options])
@@ -330,6 +369,7 @@ CASES = [
     ("a full disk", full),
     ("recorded", recorded),
     ("edited meanwhile", edited_meanwhile),
+    ("a project on tmpfs, or on an overlay", other_file_systems),
     ("asked on a terminal", asked),
 ]
 
@@ -340,7 +380,8 @@ def main():
     tap = lib.Tap()
     for form in lib.forms():
         for name, case in CASES:
-            if case is full and not AM_ROOT:
+            # Files of others than the cell's user could not be changed in an overlay over an overlay.
+            if (case is full and not AM_ROOT) or (case is other_file_systems and (not AM_ROOT or form.is_root)):
                 continue
             with tap.case(f"{form.name}: {name}"):
                 case(Place(form, case.__name__))
