@@ -217,6 +217,31 @@ show "$answer"
 claim 'why, without running it' has 'verdict: deny'
 printf 'Milk and bread are bought.\n' >project/notes.txt
 
+show_review() {
+    heading 'A command whose changes wait until somebody has looked'
+    printf "  \$ sandgate run --review --workspace project -- sh -c 'echo Buy tea. >list.txt'\n"
+    timeout 20 "$SANDGATE" run --review --workspace project -- sh -c 'echo Buy tea. >list.txt' 2>reviewed </dev/null || :
+    calls=$((calls + 1))
+    sed 's/^/    /' reviewed
+    session=$(sed -n 's/.*session \([a-z0-9]*\) keeps 1 change.*/\1/p' reviewed)
+    if [ -z "$session" ]; then
+        printf '\n  No session can keep changes here, for the cause above; the rest of this part is left out.\n'
+        return
+    fi
+    claim 'the project is as it was' is "$(ls project/list.txt 2>/dev/null)" ''
+    printf '  $ sandgate session diff %s\n' "$session"
+    answer=$(timeout 20 "$SANDGATE" session diff "$session" </dev/null) || :
+    show "$answer"
+    claim 'the change is shown as a patch' has '+Buy tea.'
+    printf '  $ sandgate session commit %s\n' "$session"
+    answer=$(timeout 20 "$SANDGATE" session commit "$session" </dev/null 2>&1) || :
+    show "$answer"
+    claim 'now it is in the project' holds project/list.txt 'Buy tea.'
+    timeout 20 "$SANDGATE" session discard "$session" </dev/null || :
+    rm -f project/list.txt
+}
+if full; then show_review; fi
+
 heading 'The same tool as an OpenAI function call, over stdin and stdout'
 line='{"id":"call_1","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"notes.txt\"}"}}'
 printf "  \$ printf '%%s\\\\n' '%s' |\n        sandgate stdio --format openai --workspace project\n" "$line"

@@ -21,6 +21,7 @@ def demo(form, lane=None):
     check(done.returncode == 0, f"status {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-1000:]}")
     for part in ("read_file", "fs.read", "filesystem", "Error: path traversal", "+Milk and bread", "E_SANDBOX_VIOLATION", "PATH_OUTSIDE_WORKSPACE", "call.intent", "tool_call_id"):
         check(part in done.stdout, f"{part} is not shown:\n{done.stdout[-3000:]}")
+    check(lane or "1 change taken over" in done.stdout, f"the change that was reviewed:\n{done.stdout[-3000:]}")
     check(not lane or '"tier":"landlock"' in done.stdout, "the tier that it shows")
     check(os.listdir(scratch) == [], f"left behind: {os.listdir(scratch)}")
 
