@@ -319,6 +319,7 @@ def main():
     arguments = parser.parse_args()
     listed = subprocess.run([str(arguments.program), "tools", "--format", "full"], capture_output=True, check=True)
     tools = [Tool(row) for row in json.loads(listed.stdout)]
+    compile(python_text(tools), str(PYTHON), "exec")  # a field may not be called as a word of the language
     stale = []
     for path, text in ((PYTHON, python_text(tools)), (TYPESCRIPT, typescript_text(tools))):
         if path.exists() and path.read_text(encoding="utf-8") == text:

@@ -42,8 +42,10 @@ static const struct arg change_fields[] = {
      .doc = "added, modified, deleted, renamed, mode or type."},
     {.name = "path", .type = ARG_STRING, .flags = ARG_REQUIRED},
     {.name = "path_b64", .type = ARG_STRING, .doc = "Base64 of the path, where it is not UTF-8."},
-    {.name = "from", .type = ARG_STRING, .doc = "The path before, of one that was renamed."},
-    {.name = "from_b64", .type = ARG_STRING},
+    {.name = "renamed_from",
+     .type = ARG_STRING,
+     .doc = "The path before, of one that was renamed."},
+    {.name = "renamed_from_b64", .type = ARG_STRING},
 };
 
 static const struct arg result[] = {
@@ -91,7 +93,7 @@ static void write_change(const struct change *change, struct json_out *j)
     jo_ktext(j, "change", change_kind_names[change->kind]);
     write_path(j, "path", "path_b64", change->of.path);
     if (change->from.n)
-        write_path(j, "from", "from_b64", change->from);
+        write_path(j, "renamed_from", "renamed_from_b64", change->from);
     jo_close(j, '}');
 }
 

@@ -270,7 +270,7 @@ def told_to_agents(place):
         listed = {one["path"]: one["change"] for one in found["changes"]}
         check(listed == {path: one["change"] for path, one in place.changes(session).items()}, listed)
         check(found["count"] == len(listed) and found["left_out"] == 2, found)
-        check(next(one for one in found["changes"] if one["path"] == "new.txt")["from"] == "moved.txt", found)
+        check(next(one for one in found["changes"] if one["path"] == "new.txt")["renamed_from"] == "moved.txt", found)
         check("KEY" not in found["patch"] and "+more" in found["patch"] and "rename to new.txt" in found["patch"], found["patch"])
         part = gate.ok("session_diff", path="d")
         check({one["path"] for one in part["changes"]} == {"d", "d/y", "d/.env"} and "+more" not in part["patch"], part)

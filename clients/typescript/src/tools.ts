@@ -404,8 +404,8 @@ export interface SessionDiffResultChangesEntry {
   /** Base64 of the path, where it is not UTF-8. */
   path_b64?: string;
   /** The path before, of one that was renamed. */
-  from?: string;
-  from_b64?: string;
+  renamed_from?: string;
+  renamed_from_b64?: string;
 }
 
 export interface SessionDiffResult {

@@ -273,9 +273,9 @@ class ReadOutputResult(TypedDict):
 class _SessionDiffResultChangesEntryOptional(TypedDict, total=False):
     path_b64: str
     """Base64 of the path, where it is not UTF-8."""
-    from: str
+    renamed_from: str
     """The path before, of one that was renamed."""
-    from_b64: str
+    renamed_from_b64: str
 
 
 class SessionDiffResultChangesEntry(_SessionDiffResultChangesEntryOptional):
