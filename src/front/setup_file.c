@@ -39,7 +39,8 @@ static int read_target(struct setup_target *t, int fd, struct err *err)
         return refuse_target(t, errno, err);
     if (!S_ISREG(t->st.st_mode))
         return err_set(err, ERR_CONFLICT, "%s: no file", t->path);
-    if (t->st.st_size > SETUP_BYTES_MAX || buf_reserve(&t->old, (size_t)t->st.st_size + 1) < 0)
+    if (t->st.st_size > (off_t)SETUP_BYTES_MAX ||
+        buf_reserve(&t->old, (size_t)t->st.st_size + 1) < 0)
         return err_set(err, ERR_CONFLICT, "%s: too large", t->path);
     ssize_t n = fd_read_upto(fd, t->old.data, (size_t)t->st.st_size);
     if (n < 0)

@@ -108,7 +108,7 @@ static int merge_object(struct merge *m, yyjson_mut_val *at, yyjson_val *wanted,
         if (r < 0)
             break;
         struct str name = json_str(key);
-        char mark = name.n ? name.p[name.n - 1] : '\0';
+        char mark = *(name.n ? name.p + name.n - 1 : "");
         name.n -= mark == '+' || mark == '>';
         buf_addf(path, "%s%.*s", above ? "." : "", (int)name.n, name.p);
         if (yyjson_is_obj(val))

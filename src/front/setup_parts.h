@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#define SETUP_BYTES_MAX (4u << 20)
+#define SETUP_BYTES_MAX ((size_t)4 << 20)
 #define SETUP_FILES 3
 
 enum setup_kind {

@@ -38,7 +38,7 @@ static bool add_to_path(char path[NAME_BYTES_MAX], struct str part)
 
 static char next_char(const struct toml_reader *r)
 {
-    return r->rest.n ? r->rest.p[0] : '\0';
+    return *(r->rest.n ? r->rest.p : "");
 }
 
 static void skip_chars(struct toml_reader *r, const char *which)
@@ -215,18 +215,20 @@ static bool names_collide(const struct toml_name *a /* theirs */, const struct t
     return begins_toml_path(a->path, b->path) || begins_toml_path(b->path, a->path);
 }
 
-static void show_path(const char *path, struct buf *out)
+static void show_toml_path(const char *path, struct buf *out)
 {
     for (; *path; path++) {
-        if (*path != '\n' || path[1])
-            buf_add_char(out, *path == '\n' ? '.' : *path);
+        if (*path != '\n')
+            buf_add_char(out, *path);
+        else if (path[1])
+            buf_add_char(out, '.');
     }
 }
 
 static int refuse_name(const struct toml_name *name, struct err *err)
 {
     BUF_AT_END struct buf shown = BUF_INIT(NAME_BYTES_MAX);
-    show_path(name->path, &shown);
+    show_toml_path(name->path, &shown);
     return err_set(err, ERR_CONFLICT, "it has `%.100s` already", buf_text(&shown));
 }
 
