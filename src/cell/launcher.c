@@ -334,6 +334,10 @@ int launcher_main(worker_fn worker)
     /* A gate that has asked for nothing hears of no failure. */
     if (handover_receive(CELL_CONTROL_FD, &text, &start, &later) < 0)
         return report_failure(&later);
+    if (geteuid() == 0 && start.spec.gid == 0) {
+        err_set(&later, ERR_INTERNAL, "a cell of root's group");
+        return report_failure(&later);
+    }
     if (start.spec.tier != TIER_FULL) {
         fd_closep(&go); /* a launcher that waits in its namespaces ends */
         return launch_lone(&start, worker);

@@ -394,11 +394,10 @@ int spec_read(struct str json, struct cell_spec *ret, struct err *err)
         }
         ret->hidden[ret->n_hidden++] = mem_dup(yyjson_get_str(item));
     }
-    if (ret->tier == TIER_NONE || ret->n_roots == 0 || ret->uid == 0 || ret->gid == 0 ||
-        ret->threads == 0) {
+    bool odd = wire.gid < 0 || wire.gid > UINT32_MAX;
+    if (odd || ret->tier == TIER_NONE || ret->n_roots == 0 || ret->uid == 0 || ret->threads == 0) {
         spec_done(ret);
-        return err_set(err, ERR_INTERNAL,
-                       "cell specification: needs a tier, a root, a uid and a gid");
+        return err_set(err, ERR_INTERNAL, "cell specification: needs a tier, a root and a uid");
     }
     return 0;
 }

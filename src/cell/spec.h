@@ -33,7 +33,7 @@ struct cell_root {
 struct cell_spec {
     enum tier_id tier;
     uint32_t uid; /* who the cell's processes are to the machine; never 0 */
-    uint32_t gid;
+    uint32_t gid; /* 0 only where the gate is a user of that group, as containers start them */
     uint32_t umask;
     uint32_t threads;       /* of several, one takes no calls */
     bool system;            /* shows the worker all that commands see */

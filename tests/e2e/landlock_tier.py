@@ -239,6 +239,18 @@ def never_lower(place):
         expect_error(gate.call("read_file", path="good"), "SANDBOX_UNAVAILABLE")
 
 
+def group_of_root(place):
+    """a user whose group is root's, as containers start one by a number, has a sandbox like any other"""
+    if place.form.is_root or not lib.AM_ROOT:
+        return
+    for lane, tiers in ((None, ("full", "landlock")), (lanes.docker_filter, ("landlock",))):
+        done = subprocess.run([place.form.binary, "call", "read_file", '{"path":"good"}'], cwd=place.workspace, check=False,
+                              env=lib.environment(place.state), preexec_fn=lane, capture_output=True,
+                              user=place.form.uid, group=0, extra_groups=[])
+        answer = json.loads(done.stdout)
+        check(answer["ok"] and answer["result"]["tier"] in tiers, answer)
+
+
 def once_full(place):
     """a gate that had the full sandbox takes no weaker one when namespaces are taken away"""
     if json.loads(place.form.run(place.state, "doctor", "--json").stdout)["tier"] != "full":
@@ -262,7 +274,7 @@ def once_full(place):
 
 
 CASES = [file_tools, links_out, who_it_is, taken_over, old_versions, calls_refused, what_needs_mounts, kept_logs, in_a_cell, by_names,
-         never_lower, once_full]
+         never_lower, once_full, group_of_root]
 
 
 if __name__ == "__main__":

@@ -147,7 +147,6 @@ static void what_no_cell_may_be_is_refused(void **state)
         "{'cell':{'tier':0,'uid':1,'gid':1,'umask':0,'threads':1},'roots':[" ROOT "]}",
         "{'cell':{'tier':9,'uid':1,'gid':1,'umask':0,'threads':1},'roots':[" ROOT "]}",
         "{'cell':{'tier':2,'uid':0,'gid':1,'umask':0,'threads':1},'roots':[" ROOT "]}",
-        "{'cell':{'tier':2,'uid':1,'gid':0,'umask':0,'threads':1},'roots':[" ROOT "]}",
         "{'cell':{'tier':2,'uid':4294967296,'gid':1,'umask':0,'threads':1},'roots':[" ROOT "]}",
         "{'cell':{'tier':2,'uid':1,'gid':4294967296,'umask':0,'threads':1},'roots':[" ROOT "]}",
         "{'cell':{'tier':2,'uid':1,'gid':1,'umask':0,'threads':0},'roots':[" ROOT "]}",
