@@ -15,6 +15,9 @@ from lib import check, wait_until
 from ran import PYTHON, Place, bash, ended, output
 
 ALWAYS = {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TERM", "SANDGATE", "LANG"}
+# Nothing is tried again where there is no network.
+ALWAYS |= {"npm_config_fetch_retries", "npm_config_update_notifier", "PIP_RETRIES", "PIP_DISABLE_PIP_VERSION_CHECK"}
+ALWAYS |= {"CARGO_NET_RETRY", "UV_HTTP_RETRIES"}
 OTHER_UID = 54777  # somebody who is neither root nor the plain user
 
 
@@ -324,7 +327,7 @@ def own_toolchain(form):
     with Place(form, "tools", shown).gate() as gate:
         for value in (argv(gate, "compile"), bash(gate, "compile")):
             check(value["stdout"] == f"compiled by {tools}/bin/compile\n", value)
-        check(output(gate, "echo $PATH").startswith(f"{tools}/bin:/usr/local/sbin:"), "PATH")
+        check(output(gate, "echo $PATH").startswith(f"{tools}/bin:"), "PATH")
         value = bash(gate, f"echo x > {tools}/new; echo x >> {tools}/bin/compile; rm {tools}/bin/compile; ls -A {home}")
         check(value["stdout"] == ".tools\n" and value["stderr"].count("\n") == 3, value)
         check("Read-only file system" in value["stderr"], value)
