@@ -44,7 +44,7 @@ struct cell_spec {
     char *shown[SHOWN_MAX]; /* folders and files that commands see at their own paths, read-only */
     bool shown_is_file[SHOWN_MAX];
     size_t n_shown;
-    char *gitconfig; /* what git in commands takes for the machine's; NULL: that */
+    char *gitconfig;          /* what git in commands takes for the machine's; NULL: that */
     char *hidden[HIDDEN_MAX]; /* folders that commands do not see, as they would be named there */
     size_t n_hidden;
     struct cell_root roots[ROOTS_MAX];

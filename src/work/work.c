@@ -11,7 +11,10 @@ void work_take_roots(const struct cell_spec *spec, const int *fds, struct beneat
 {
     for (size_t i = 0; i < spec->n_roots; i++) {
         const struct cell_root *r = &spec->roots[i];
-        ret[i] = (struct beneath_root){fds[i], r->inside, r->host, r->writable,
+        ret[i] = (struct beneath_root){fds[i],
+                                       r->inside,
+                                       r->host,
+                                       r->writable,
                                        .layered = spec_changed(spec, i) != r,
                                        .kept = spec_kept(spec, i),
                                        .also = (const char *const *)r->also};
