@@ -82,6 +82,7 @@ bench: build
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/guards.py
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/policy.py
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/start.py
+	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/workspaces.py
 
 lint:
 	@scripts/setup.sh test lint
