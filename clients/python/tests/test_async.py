@@ -29,7 +29,7 @@ class Async(Case):
     async def test_typed_methods(self) -> None:
         async with AsyncGate(self.workspace) as gate:
             written = await gate.write_file("b", "beta")
-            self.assertEqual((await gate.read_file("b"))["sha256"], written["sha256"])
+            self.assertEqual((await gate.read_file("b")).get("sha256"), written["sha256"])
             self.assertEqual((await gate.call("stat", path="b"))["size"], 4)
             with self.assertRaises(ToolError):
                 await gate.call("stat", path="none")
