@@ -23,6 +23,8 @@ build libseccomp-dev 2.5.4
 build libfyaml-dev 0.7.12
 build libsqlite3-dev 3.40
 build libssl-dev 3.0.9
+build libcurl4-openssl-dev 7.88.1
+build libgumbo-dev 0.10.1
 build libcmocka-dev 1.1.5
 build python3 3.11.2
 build python3-pip 23.0.1

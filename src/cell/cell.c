@@ -406,10 +406,10 @@ static int not_started(int error, struct err *err)
 }
 
 /* A helper that its owner knows of, and that does nothing yet. */
-static int spawn_helper(const struct cell_events *events, void *arg, struct cell_process *ret,
-                        struct err *err)
+static int spawn_helper(bool network, const struct cell_events *events, void *arg,
+                        struct cell_process *ret, struct err *err)
 {
-    int r = cell_spawn(ret);
+    int r = cell_spawn(network, ret);
     if (r < 0)
         return not_started(-r, err);
     if (!events->spawned || events->spawned(arg, ret->pid, err) == 0)
@@ -428,7 +428,7 @@ static int spawn_with(const struct cell_spec *spec, int shelf_fd, const struct c
     int r = head.failed ? -EMSGSIZE : -EPIPE;
     /* The helper that was prepared may have been killed meanwhile: another one is started. */
     for (int i = 0; i < SPAWN_TRIES && (r == -EPIPE || r == -ECONNRESET); i++) {
-        if (spawn_helper(events, arg, ret, err) < 0)
+        if (spawn_helper(spec->network, events, arg, ret, err) < 0)
             return -1;
         r = frame_send(ret->control, &frame, shelf_fd);
         if (r < 0)

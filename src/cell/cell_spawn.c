@@ -31,8 +31,8 @@ static int make_pair(int type, int fds[2])
     return fds[0] < 0 || fds[1] < 0 ? -EMFILE : 0;
 }
 
-/* This program again, as CELL_ARGV0, with these descriptors and no environment. 0 or an errno. */
-static int start_cell_process(int control, int work, const int help[2], pid_t *ret_pid)
+/* This program again, as `name`, with these descriptors and no environment. 0 or an errno. */
+static int start_cell_process(char *name, int control, int work, const int help[2], pid_t *ret_pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
@@ -61,7 +61,6 @@ static int start_cell_process(int control, int work, const int help[2], pid_t *r
     posix_spawn_file_actions_adddup2(&actions, work, CELL_WORK_FD);
     posix_spawn_file_actions_adddup2(&actions, help[1], CELL_HELP_FD);
     posix_spawn_file_actions_adddup2(&actions, help[0], CELL_HELP_SEND_FD);
-    char name[] = CELL_ARGV0;
     char *argv[] = {name, NULL};
     char *envp[] = {NULL};
     int r = posix_spawn(ret_pid, "/proc/self/exe", &actions, &attr, argv, envp);
@@ -77,8 +76,10 @@ static void close_all(struct cell_process *p)
     fd_closep(&p->help);
 }
 
-static int spawn_cell(struct cell_process *ret)
+static int spawn_cell(bool network, struct cell_process *ret)
 {
+    static char alone[] = CELL_ARGV0;
+    static char in_network[] = CELL_ARGV0_NETWORK;
     int control[2] = {-1, -1};
     int work[2] = {-1, -1};
     int help[2] = {-1, -1};
@@ -90,7 +91,7 @@ static int spawn_cell(struct cell_process *ret)
         r = make_pair(SOCK_SEQPACKET, help);
     *ret = (struct cell_process){.control = control[0], .work = work[0], .help = help[0]};
     if (r == 0)
-        r = -start_cell_process(control[1], work[1], help, &ret->pid);
+        r = -start_cell_process(network ? in_network : alone, control[1], work[1], help, &ret->pid);
     fd_closep(&control[1]);
     fd_closep(&work[1]);
     fd_closep(&help[1]);
@@ -99,10 +100,10 @@ static int spawn_cell(struct cell_process *ret)
     return r;
 }
 
-int cell_spawn(struct cell_process *ret)
+int cell_spawn(bool network, struct cell_process *ret)
 {
-    if (!prepared.pid)
-        return spawn_cell(ret);
+    if (network || !prepared.pid)
+        return spawn_cell(network, ret);
     *ret = prepared;
     prepared.pid = 0;
     return 0;
@@ -111,7 +112,7 @@ int cell_spawn(struct cell_process *ret)
 void cell_prepare(void)
 {
     /* Should it fail, so will the start of the cell, which tells why. */
-    if (!prepared.pid && spawn_cell(&prepared) < 0)
+    if (!prepared.pid && spawn_cell(false, &prepared) < 0)
         prepared.pid = 0;
 }
 

@@ -1,4 +1,5 @@
-/* The worker's filter: what is not listed ends the process. Its commands' is in filter_gen_command.c. */
+/* The filters of the worker and of programs of their own: what is not listed ends the process. That of commands is in
+ * filter_gen_command.c. */
 #include "cell/filter_gen.h"
 
 #include <errno.h>
@@ -22,21 +23,16 @@
 #define DEFAULT_ACTION SCMP_ACT_KILL_PROCESS
 #endif
 
-static const char *const allowed[] = {
-    /* files, by descriptor only: every name is opened with openat2 */
+static const char *const for_files[] = {
+    /* by descriptor only: every name is opened with openat2 */
     "openat2",
-    "close",
-    "read",
     "pread64",
     "readv",
     "write",
     "pwrite64",
     "writev",
     "lseek",
-    "fstat",
     "fstatfs",
-    "newfstatat",
-    "fstatat64",
     "statx",
     "getdents64",
     "readlinkat",
@@ -56,7 +52,16 @@ static const char *const allowed[] = {
     "inotify_add_watch",
     "inotify_rm_watch",
     "fchdir",
-    /* the gate */
+    NULL,
+};
+
+static const char *const for_all[] = {
+    /* the gate, and large bodies of its calls */
+    "close",
+    "read",
+    "fstat",
+    "newfstatat",
+    "fstatat64",
     "recvmsg",
     "sendmsg",
     "sendto",
@@ -79,6 +84,7 @@ static const char *const allowed[] = {
     "rt_sigprocmask",
     "rt_sigaction",
     "restart_syscall",
+    NULL,
 };
 
 /* Where namespaces keep others' files and processes away. Landlock covers neither modes and times of files outside nor,
@@ -87,18 +93,20 @@ static const char *const allowed_in_namespaces[] = {
     /* a copy in quarantine has the times of what was moved there */
     "utimensat",
     "tgkill",
+    NULL,
 };
 
 /* The C library asks for them, and gets along without. */
-static const char *const absent_without[] = {"utimensat", "tgkill", "fchmodat", "fchmodat2"};
+static const char *const absent_without[] = {"utimensat", "tgkill", "fchmodat", "fchmodat2", NULL};
 /* What is taken over from a session's layer may be a link, and has the attributes that it has there; of much of it each file by
  * itself would be waited for on the disk. */
-static const char *const committer_allowed[] = {"symlinkat", "fsetxattr", "flistxattr", "syncfs"};
+static const char *const committer_allowed[] = {"symlinkat", "fsetxattr", "flistxattr", "syncfs",
+                                                NULL};
 
 /* Asked for by the C library, which lives well without an answer. */
 static const char *const absent[] = {"clone3", "sysinfo", "prlimit64", "sched_getaffinity",
                                      "open",   "ioctl",   "readlink",  "uname",
-                                     "getcwd"};
+                                     "getcwd", NULL};
 
 static void check_added(int r, const char *name)
 {
@@ -140,11 +148,7 @@ struct condition {
 #endif
 
 /* Each allows its call by itself. */
-static const struct condition conditions[] = {
-    /* Threads, never processes. */
-    WHEN(clone, 0, THREAD, THREAD),
-    /* Memory is never made executable. */
-    WHEN(mprotect, 2, PROT_EXEC, 0),
+static const struct condition file_conditions[] = {
     /* Through a mapped owner the worker's files are root's on the disk: none may be setuid or setgid. A
      * mode given when a file is made cannot be seen here, but the kernel takes the bits away with the
      * first write, unless the file is written through shared memory. */
@@ -153,6 +157,14 @@ static const struct condition conditions[] = {
     {SCMP_SYS(fchmodat), "fchmodat", 2, S_ISUID | S_ISGID, 0, true},
     /* Libraries may be older than the call; its number is the same for all machines. */
     {452, "fchmodat2", 2, S_ISUID | S_ISGID, 0, true},
+    {0},
+};
+
+static const struct condition conditions[] = {
+    /* Threads, never processes. */
+    WHEN(clone, 0, THREAD, THREAD),
+    /* Memory is never made executable. */
+    WHEN(mprotect, 2, PROT_EXEC, 0),
     /* What memory allocators and thread stacks ask for. MADV_REMOVE would punch holes into the memory that is
      * shared with the gate. */
     WHEN(madvise, 2, INT_BITS, MADV_NORMAL),
@@ -173,6 +185,7 @@ static const struct condition conditions[] = {
     WHEN(fcntl, 1, INT_BITS, F_GETFD),
     WHEN(fcntl, 1, INT_BITS, F_SETFD),
     WHEN(fcntl, 1, INT_BITS, F_GETFL),
+    {0},
 };
 
 /* Where openat2 is refused by a filter around all this, base/resolve.c opens each name by itself. The C library, which asks
@@ -187,35 +200,59 @@ static void add_open_by_names(scmp_filter_ctx ctx)
                 "openat");
 }
 
-static void add_conditional(scmp_filter_ctx ctx, bool in_namespaces)
+/* A filter: what it allows beside `for_all`; the lists end with an empty row. */
+struct filter {
+    const char *name;
+    const char *const *calls;
+    const char *const *more;
+    const char *const *refused; /* with EPERM */
+    const struct condition *conditions;
+    bool alone; /* not in namespaces */
+};
+
+static const char *const nothing[] = {NULL};
+static const struct condition no_conditions[] = {{0}};
+
+static const struct filter filters[] = {
+    {"worker", for_files, nothing, nothing, file_conditions, false},
+    {"lone_worker", for_files, nothing, absent_without, file_conditions, true},
+    {"committer", for_files, committer_allowed, nothing, file_conditions, false},
+    {"parse", nothing, nothing, nothing, no_conditions, false},
+    {0},
+};
+
+static void add_conditions(scmp_filter_ctx ctx, const struct condition *c, bool alone)
 {
-    for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
-        const struct condition *c = &conditions[i];
-        if (c->in_namespaces && !in_namespaces)
+    for (; c->name; c++) {
+        if (c->in_namespaces && alone)
             continue;
         check_added(
             seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->nr, 1,
                              SCMP_CMP(c->arg, SCMP_CMP_MASKED_EQ, c->mask, c->value & c->mask)),
             c->name);
     }
+}
+
+static void add_conditional(scmp_filter_ctx ctx, const struct filter *filter)
+{
+    add_conditions(ctx, conditions, filter->alone);
+    add_conditions(ctx, filter->conditions, filter->alone);
     /* Never executable, and never shared: what it shares with the gate it has mapped already. */
     check_added(seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
                                  SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
                                  SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_SHARED, 0)),
                 "mmap");
-    if (!in_namespaces)
+    if (filter->alone)
         add_open_by_names(ctx);
 }
 
-static void add_calls(scmp_filter_ctx ctx, uint32_t action, const char *const *names, size_t count)
+static void add_calls(scmp_filter_ctx ctx, uint32_t action, const char *const *names)
 {
-    for (size_t i = 0; i < count; i++)
-        add_seccomp_call(ctx, action, names[i]);
+    for (; *names; names++)
+        add_seccomp_call(ctx, action, *names);
 }
 
-#define NAMES(list) list, sizeof(list) / sizeof *(list)
-
-static void filter_worker_compile(struct program *program, bool in_namespaces, bool commits)
+static void filter_compile(const struct filter *filter, struct program *program)
 {
     scmp_filter_ctx ctx = seccomp_init(DEFAULT_ACTION);
     if (!ctx)
@@ -223,20 +260,19 @@ static void filter_worker_compile(struct program *program, bool in_namespaces, b
     seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* binary tree */
     /* Calls of the machine's other interfaces (32-bit, x32) as well; otherwise only the thread ends. */
     seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, DEFAULT_ACTION);
-    add_calls(ctx, SCMP_ACT_ALLOW, NAMES(allowed));
-    add_calls(ctx, SCMP_ACT_ERRNO(ENOSYS), NAMES(absent));
-    if (in_namespaces) {
-        add_calls(ctx, SCMP_ACT_ALLOW, NAMES(allowed_in_namespaces));
+    add_calls(ctx, SCMP_ACT_ALLOW, for_all);
+    add_calls(ctx, SCMP_ACT_ALLOW, filter->calls);
+    add_calls(ctx, SCMP_ACT_ALLOW, filter->more);
+    add_calls(ctx, SCMP_ACT_ERRNO(EPERM), filter->refused);
+    add_calls(ctx, SCMP_ACT_ERRNO(ENOSYS), absent);
+    if (!filter->alone) {
+        add_calls(ctx, SCMP_ACT_ALLOW, allowed_in_namespaces);
         add_seccomp_call(ctx, SCMP_ACT_ERRNO(ENOSYS), "openat");
     }
-    if (!in_namespaces)
-        add_calls(ctx, SCMP_ACT_ERRNO(EPERM), NAMES(absent_without));
-    if (commits)
-        add_calls(ctx, SCMP_ACT_ALLOW, NAMES(committer_allowed));
 #ifdef SANDGATE_SANITIZED
-    add_calls(ctx, SCMP_ACT_ALLOW, NAMES(sanitizer_calls));
+    add_calls(ctx, SCMP_ACT_ALLOW, sanitizer_calls);
 #endif
-    add_conditional(ctx, in_namespaces);
+    add_conditional(ctx, filter);
     int fd = memfd_create("filter", MFD_CLOEXEC);
     if (fd < 0 || seccomp_export_bpf(ctx, fd) < 0)
         exit(1);
@@ -251,7 +287,7 @@ static void filter_worker_compile(struct program *program, bool in_namespaces, b
 static void print_filter(const char *name, const struct program *program)
 {
     printf("/* Made by filter_gen.c from the list of system calls there. */\n"
-           "static const struct sock_filter %s[] = {\n",
+           "static const struct sock_filter filter_%s[] = {\n",
            name);
     for (size_t i = 0; i < program->n; i++)
         printf("    {0x%04x, %u, %u, 0x%08x},\n", program->code[i].code, program->code[i].jt,
@@ -263,22 +299,19 @@ int main(int argc, char **argv)
 {
     static struct program program;
     const char *what = argc == 2 ? argv[1] : "";
-    if (strcmp(what, "worker") == 0) {
-        filter_worker_compile(&program, true, false);
-        print_filter("filter_worker", &program);
-    } else if (strcmp(what, "lone_worker") == 0) {
-        filter_worker_compile(&program, false, false);
-        print_filter("filter_lone_worker", &program);
-    } else if (strcmp(what, "committer") == 0) {
-        filter_worker_compile(&program, true, true);
-        print_filter("filter_committer", &program);
+    const struct filter *filter = filters;
+    while (filter->name && strcmp(filter->name, what) != 0)
+        filter++;
+    if (filter->name) {
+        filter_compile(filter, &program);
+        print_filter(filter->name, &program);
     } else if (strcmp(what, "command") == 0) {
         filter_command_compile(&program);
-        print_filter("filter_command", &program);
+        print_filter("command", &program);
     } else if (strcmp(what, "reported") == 0) {
         filter_command_print_reported();
     } else {
-        fprintf(stderr, "usage: filter_gen worker|lone_worker|committer|command|reported\n");
+        fprintf(stderr, "usage: filter_gen worker|lone_worker|committer|parse|command|reported\n");
         return 2;
     }
     return 0;

@@ -8,6 +8,7 @@ static const char *const sanitizer_calls[] = {
     "sigaltstack",
     "nanosleep",
     "gettimeofday",
+    NULL,
 };
 
 #endif

@@ -71,7 +71,7 @@ size_t frame_bytes(const struct frame *frame);
 void frame_add(struct buf *message, const struct frame *frame);
 
 /* Descriptors that travel with a frame. */
-#define FRAME_FDS_MAX 40
+#define FRAME_FDS_MAX 128
 struct frame_fds {
     int fd[FRAME_FDS_MAX];
     size_t n;

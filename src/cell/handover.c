@@ -33,9 +33,9 @@ struct handed {
 
 int handover_send(int go, struct str text, const struct start *start, struct err *err)
 {
-    _Static_assert(2 + ROOTS_MAX + SHOWN_MAX <= FRAME_FDS_MAX, "all descriptors go with one frame");
+    _Static_assert(2 + ROOTS_MAX + SHOWN_MAX + SPEC_FILES_MAX <= FRAME_FDS_MAX, "all descriptors go with one frame");
     struct handed handed = {start->shelf_fd >= 0, start->trees.layer >= 0,
-                            start->trees.root[0] >= 0};
+                            start->trees.root[0] >= 0 || start->trees.file[0] >= 0};
     struct frame_fds fds = {0};
     if (handed.shelf)
         fds.fd[fds.n++] = start->shelf_fd;
@@ -45,6 +45,14 @@ int handover_send(int go, struct str text, const struct start *start, struct err
         fds.fd[fds.n++] = start->trees.root[i];
     for (size_t i = 0; handed.trees && i < start->spec.n_shown; i++)
         fds.fd[fds.n++] = start->trees.shown[i];
+    for (size_t i = 0; handed.trees && i < start->spec.n_files; i++)
+        fds.fd[fds.n++] = start->trees.file[i];
+    BUF_AT_END struct buf made = BUF_INIT(FRAME_HEAD_MAX);
+    struct json_out j = {.out = &made};
+    if (start->spec.program) {
+        spec_write(&start->spec, &j);
+        text = buf_str(&made);
+    }
     struct frame frame = {
         .type = FRAME_SPEC, .head = text, .body = {(const char *)&handed, sizeof handed}};
     int r = frame_send_fds(go, &frame, &fds);
@@ -77,6 +85,8 @@ int handover_take(int go, struct start *ret, struct err *err)
         ret->trees.root[i] = fds.fd[next++];
     for (size_t i = 0; handed.trees && i < ret->spec.n_shown; i++)
         ret->trees.shown[i] = fds.fd[next++];
+    for (size_t i = 0; handed.trees && i < ret->spec.n_files; i++)
+        ret->trees.file[i] = fds.fd[next++];
     return next == fds.n ? 0
                          : err_set(err, ERR_INTERNAL, "descriptors for the launcher are missing");
 }

@@ -14,7 +14,8 @@ struct start {
 
 /* The gate's specification. *ret_text stays valid until the next one is received. */
 int handover_receive(int control, struct str *ret_text, struct start *ret, struct err *err);
-/* Helper to launcher, over a socket between the two. */
+/* Helper to launcher, over a socket between the two; the text is made anew for a role's own program, whose files the helper
+ * has found. */
 int handover_send(int go, struct str text, const struct start *start, struct err *err);
 /* Ends the process where nothing comes: the other side has failed, and tells why. */
 int handover_take(int go, struct start *ret, struct err *err);

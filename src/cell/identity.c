@@ -141,6 +141,10 @@ int identity_take_trees(const struct cell_spec *spec, struct trees *ret, struct 
         if (mounts_take_tree(spec->shown[i], true, -1, &ret->shown[i], err) < 0)
             return -1;
     }
+    for (size_t i = 0; i < spec->n_files; i++) {
+        if (mounts_take_tree(spec->files[i].host, true, -1, &ret->file[i], err) < 0)
+            return -1;
+    }
     return 0;
 }
 
@@ -158,7 +162,7 @@ static int close_to_others(struct err *err)
     return prctl(PR_SET_DUMPABLE, 0) < 0 ? cell_failed(err, "closing its process files") : 0;
 }
 
-static pid_t start_in_namespaces(int go[2], struct err *err)
+static pid_t start_in_namespaces(bool network, int go[2], struct err *err)
 {
     if (geteuid() == 0 && setgroups(0, NULL) < 0)
         return cell_failed(err, "leaving root's groups");
@@ -166,8 +170,8 @@ static pid_t start_in_namespaces(int go[2], struct err *err)
         return cell_failed(err, "making a pair of sockets");
     pid_t pid = (pid_t)syscall(SYS_clone,
                                CLONE_PARENT | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
-                                   CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
-                                   SIGCHLD,
+                                   (network ? 0 : CLONE_NEWNET) | CLONE_NEWIPC | CLONE_NEWUTS |
+                                   CLONE_NEWCGROUP | SIGCHLD,
                                0, 0, 0, 0);
     if (pid < 0)
         return cell_failed(err, "making namespaces");
@@ -175,12 +179,12 @@ static pid_t start_in_namespaces(int go[2], struct err *err)
     return pid;
 }
 
-int identity_start(pid_t *ret_pid, int *ret_go, struct err *err)
+int identity_start(bool network, pid_t *ret_pid, int *ret_go, struct err *err)
 {
     int go[2] = {-1, -1};
     bool at_once = maps_at_once();
     char byte;
-    pid_t pid = *ret_pid = start_in_namespaces(go, err);
+    pid_t pid = *ret_pid = start_in_namespaces(network, go, err);
     if (pid < 0)
         return -1;
     *ret_go = go[pid != 0];

@@ -12,9 +12,9 @@
 int identity_take_trees(const struct cell_spec *spec, struct trees *ret, struct err *err);
 
 /* A child, of this process's parent, that is the first process in new user, mount, pid, network, ipc, uts and cgroup
- * namespaces; what it is to be it is told later. *ret_go leads to the other of the two. *ret_pid is 0 in the child; there
+ * namespaces; with `network` in this process's network instead. What it is to be it is told later. *ret_go leads to the other of the two. *ret_pid is 0 in the child; there
  * may be one where this failed, too. */
-int identity_start(pid_t *ret_pid, int *ret_go, struct err *err);
+int identity_start(bool network, pid_t *ret_pid, int *ret_go, struct err *err);
 
 /* As the user who owns the namespaces of `pid`: maps this uid and gid to themselves there. 0 or -errno. */
 int identity_write_maps(pid_t pid, uint32_t uid, uint32_t gid);

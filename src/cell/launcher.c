@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/mem.h"
 #include "base/reserve.h"
 #include "base/sanitized.h"
 #include "cell/aliases.h"
@@ -25,6 +26,7 @@
 #include "cell/lock.h"
 #include "cell/loopback.h"
 #include "cell/mounts.h"
+#include "cell/program_files.h"
 #include "cell/report.h"
 #include "cell/runner.h"
 #include "cell/user_limits.h"
@@ -105,6 +107,24 @@ static int run_worker(const struct start *start, worker_fn worker)
         return 1;
     close(CELL_CONTROL_FD);
     return worker(CELL_WORK_FD, spec, roots, shelf);
+}
+
+/* It locks itself when its libraries are loaded, before it reads a call (roles/serve.c). */
+static int run_program(const struct cell_spec *spec)
+{
+    struct err err;
+    const char *name = strrchr(spec->program, '/');
+    char *argv[] = {mem_dup(name ? name + 1 : spec->program), NULL};
+    static char libraries[] = "LD_LIBRARY_PATH=" SPEC_LIBRARIES;
+    char *envp[] = {libraries, NULL};
+    sigset_t none;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (close_range(CELL_LAST_FD + 1, ~0U, 0) == 0)
+        execve(SPEC_PROGRAM, argv, envp);
+    cell_failed(&err, "starting the role's program");
+    return report_failure(&err);
 }
 
 static void describe_death(int status)
@@ -197,7 +217,9 @@ static pid_t start_worker(const struct start *start, struct mounting *mounting, 
             mounting_done(mounting);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         /* A launcher that died before that sends no signal any more. */
-        _exit(getppid() == launcher ? run_worker(start, worker) : 1);
+        if (getppid() != launcher)
+            _exit(1);
+        _exit(start->spec.program ? run_program(&start->spec) : run_worker(start, worker));
     }
     if (pid < 0)
         cell_failed(err, "starting the worker");
@@ -313,7 +335,7 @@ static int launch_lone(struct start *start, worker_fn worker)
     return r;
 }
 
-int launcher_main(worker_fn worker)
+int launcher_main(bool network, worker_fn worker)
 {
     static struct start start;
     struct err err;
@@ -328,7 +350,7 @@ int launcher_main(worker_fn worker)
     /* The launcher is the gate's own child, so that it dies with the gate and the gate can wait for it. Its namespaces
      * are made while the gate may still be finding out what is to be in them. */
     pid_t pid;
-    int made = identity_start(&pid, &go, &err);
+    int made = identity_start(network, &pid, &go, &err);
     if (pid == 0)
         _exit(made < 0 ? report_failure(&err) : launch(go, worker));
     /* A gate that has asked for nothing hears of no failure. */
@@ -343,6 +365,8 @@ int launcher_main(worker_fn worker)
         return launch_lone(&start, worker);
     }
     if (made < 0)
+        return report_failure(&err);
+    if (start.spec.program && program_files_add(&start.spec, &err) < 0)
         return report_failure(&err);
     if (identity_take_trees(&start.spec, &start.trees, &err) < 0 ||
         identity_map(&start.spec, pid, &err) < 0 || handover_send(go, text, &start, &err) < 0)

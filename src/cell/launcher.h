@@ -7,6 +7,8 @@
 #include "cell/spec.h"
 
 #define CELL_ARGV0 "sandgate-cell"
+/* One that stays in the network of whoever starts it. */
+#define CELL_ARGV0_NETWORK "sandgate-cell-net"
 #define CELL_CONTROL_FD 3
 #define CELL_WORK_FD 4
 /* A pair of sockets: each message wakes one more of the worker's threads. Not an eventfd, nor anything whose write the
@@ -20,7 +22,7 @@
 typedef int (*worker_fn)(int work_fd, const struct cell_spec *spec, const int *roots,
                          struct shelf shelf);
 
-/* The main function of a process started as CELL_ARGV0. */
-int launcher_main(worker_fn worker);
+/* The main function of a process started as CELL_ARGV0 or, with `network`, as CELL_ARGV0_NETWORK. */
+int launcher_main(bool network, worker_fn worker);
 
 #endif

@@ -16,6 +16,7 @@
 #include "cell/filter_command.h"
 #include "cell/filter_committer.h"
 #include "cell/filter_lone_worker.h"
+#include "cell/filter_parse.h"
 #include "cell/filter_worker.h"
 
 /* Linux 5.19: once its call has been seen, only a deadly signal ends the wait for an answer. Otherwise
@@ -74,6 +75,7 @@ static const struct lock {
     [ROLE_LONE_WORKER] = {PROGRAM(filter_lone_worker), .serves = true},
     [ROLE_COMMITTER] = {PROGRAM(filter_committer), .serves = true},
     [ROLE_COMMAND] = {PROGRAM(filter_command), .tcp = true, .connected = true, .answered = true},
+    [ROLE_PARSE] = {PROGRAM(filter_parse), .serves = true},
 };
 
 static int filter_calls(const struct lock *lock, int *ret_listener, struct err *err)

@@ -105,6 +105,7 @@ static int take_mount_slot(const struct step *step, const struct cell_spec *spec
     int *before = step->root >= 0    ? &trees->root[step->root]
                   : step->shown >= 0 ? &trees->shown[step->shown]
                   : step->layer >= 0 ? &trees->layer
+                  : step->file >= 0  ? &trees->file[step->file]
                                      : NULL;
     if (before && *before >= 0) {
         slots[step->slot] = TAKE_FD(*before);
@@ -423,6 +424,8 @@ void trees_init(struct trees *ret)
     for (size_t i = 0; i < SHOWN_MAX; i++)
         ret->shown[i] = -1;
     ret->layer = -1;
+    for (size_t i = 0; i < SPEC_FILES_MAX; i++)
+        ret->file[i] = -1;
 }
 
 void mounting_init(struct mounting *m, const struct plan *plan, const struct cell_spec *spec,
@@ -458,6 +461,8 @@ void mounting_done(struct mounting *m)
     for (size_t i = 0; i < SHOWN_MAX; i++)
         fd_closep(&m->trees->shown[i]);
     fd_closep(&m->trees->layer);
+    for (size_t i = 0; i < SPEC_FILES_MAX; i++)
+        fd_closep(&m->trees->file[i]);
     overlay_base_done(&m->base);
 }
 

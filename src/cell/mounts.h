@@ -11,6 +11,7 @@ struct trees {
     int root[ROOTS_MAX];
     int shown[SHOWN_MAX];
     int layer;
+    int file[SPEC_FILES_MAX];
 };
 
 /* To be taken here, all of them. */

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "cell/own_path.h"
+#include "cell/plan_parts.h"
 
 const char *const plan_system_paths[] = {"/usr", "/etc",       "/bin",   "/sbin",
                                          "/lib", "/lib32",     "/lib64", "/libx32",
@@ -25,27 +26,28 @@ static const char *const links[][2] = {
     {"/tmp", "var/tmp"},
 };
 
-static struct step *add_plan_step(struct plan *plan, enum step_kind kind)
+struct step *plan_add(struct plan *plan, enum step_kind kind)
 {
     /* Enough for most cells at once. */
     if (plan->count % 64 == 0)
         plan->steps = mem_grow(plan->steps, plan->count + 64, sizeof *plan->steps);
     struct step *step = &plan->steps[plan->count++];
-    *step = (struct step){.kind = kind, .slot = -1, .root = -1, .shown = -1, .layer = -1};
+    *step = (struct step){
+        .kind = kind, .slot = -1, .root = -1, .shown = -1, .file = -1, .layer = -1};
     return step;
 }
 
 /* Inside the new root, which is the working directory, every path is relative. */
-static const char *relative(const char *path)
+const char *plan_relative(const char *path)
 {
     while (*path == '/')
         path++;
     return path;
 }
 
-static int clone_tree(struct plan *plan, const char *from, int root, bool readonly)
+int plan_clone(struct plan *plan, const char *from, int root, bool readonly)
 {
-    struct step *step = add_plan_step(plan, STEP_CLONE);
+    struct step *step = plan_add(plan, STEP_CLONE);
     step->slot = plan->slots++;
     step->root = root;
     step->readonly = readonly;
@@ -54,13 +56,13 @@ static int clone_tree(struct plan *plan, const char *from, int root, bool readon
 }
 
 /* No slot, nothing to attach. */
-static void attach(struct plan *plan, int slot, const char *to)
+void plan_attach(struct plan *plan, int slot, const char *to)
 {
     if (slot < 0)
         return;
-    struct step *step = add_plan_step(plan, STEP_ATTACH);
+    struct step *step = plan_add(plan, STEP_ATTACH);
     step->slot = slot;
-    step->to = mem_dup(relative(to));
+    step->to = mem_dup(plan_relative(to));
 }
 
 /* -1: there is none. */
@@ -68,14 +70,14 @@ static int clone_layer(struct plan *plan, const struct cell_spec *spec)
 {
     if (!spec->layer.host)
         return -1;
-    int slot = clone_tree(plan, spec->layer.host, -1, false);
+    int slot = plan_clone(plan, spec->layer.host, -1, false);
     plan->steps[plan->count - 1].layer = 0;
     return slot;
 }
 
 static void attach_root(struct plan *plan, int slot, int layer, const char *to)
 {
-    attach(plan, slot, to);
+    plan_attach(plan, slot, to);
     if (layer < 0)
         return;
     struct step *step = &plan->steps[plan->count - 1];
@@ -83,16 +85,16 @@ static void attach_root(struct plan *plan, int slot, int layer, const char *to)
     step->layer = layer;
 }
 
-static void add_folder_step(struct plan *plan, const char *path)
+void plan_add_folder(struct plan *plan, const char *path)
 {
-    add_plan_step(plan, STEP_MKDIR)->to = mem_dup(relative(path));
+    plan_add(plan, STEP_MKDIR)->to = mem_dup(plan_relative(path));
 }
 
 static void add_link_step(struct plan *plan, const char *target, const char *path)
 {
-    struct step *link = add_plan_step(plan, STEP_SYMLINK);
+    struct step *link = plan_add(plan, STEP_SYMLINK);
     link->from = mem_dup(target);
-    link->to = mem_dup(relative(path));
+    link->to = mem_dup(plan_relative(path));
 }
 
 /* A read-only copy of a folder laid over itself: the kernel then refuses to change, rename or
@@ -100,14 +102,14 @@ static void add_link_step(struct plan *plan, const char *target, const char *pat
  * be renamed and another made in its place. */
 static void protect(struct plan *plan, const char *root, const char *folder)
 {
-    const char *way = relative(root);
+    const char *way = plan_relative(root);
     FREE_AT_END char *path = mem_format("%s%s%s", way, *way ? "/" : "", folder);
     for (char *at = path + strlen(way) + (*way != '\0'); (at = strchr(at, '/')); at++) {
         *at = '\0';
-        add_plan_step(plan, STEP_PIN)->to = mem_dup(path);
+        plan_add(plan, STEP_PIN)->to = mem_dup(path);
         *at = '/';
     }
-    struct step *last = add_plan_step(plan, STEP_PIN);
+    struct step *last = plan_add(plan, STEP_PIN);
     last->readonly = true;
     last->to = mem_dup(path);
 }
@@ -155,36 +157,36 @@ static void clone_for_commands(struct plan *plan, struct for_commands *c)
     const struct cell_spec *spec = c->spec;
     for (size_t i = 0; i < c->n_places; i++) {
         bool seen = c->places[i].kind == PLACE_FOLDER && !is_taken(c, c->places[i].path);
-        c->place_slots[i] = seen ? clone_tree(plan, c->places[i].path, -1, true) : -1;
+        c->place_slots[i] = seen ? plan_clone(plan, c->places[i].path, -1, true) : -1;
     }
     for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
         c->device_slots[i] = -1;
         if (is_taken(c, devices[i]))
             continue;
-        c->device_slots[i] = clone_tree(plan, devices[i], -1, false);
+        c->device_slots[i] = plan_clone(plan, devices[i], -1, false);
         plan->steps[plan->count - 1].device = true;
     }
     for (size_t i = 0; i < spec->n_shown; i++) {
         c->shown_slots[i] = -1;
         if (is_taken(c, spec->shown[i]) || is_in_place(c, spec->shown[i]))
             continue;
-        c->shown_slots[i] = clone_tree(plan, spec->shown[i], -1, true);
+        c->shown_slots[i] = plan_clone(plan, spec->shown[i], -1, true);
         plan->steps[plan->count - 1].shown = (int)i;
     }
     /* Commands have one each, which the kernel lets them mount because this one is there; and this one because the
      * host's still is. */
-    c->proc_slot = add_plan_step(plan, STEP_PROC)->slot = plan->slots++;
+    c->proc_slot = plan_add(plan, STEP_PROC)->slot = plan->slots++;
 }
 
 /* Whether one of the cell's folders lies there: behind a link its mount would land somewhere else. */
 static bool has_folder_in(const struct cell_spec *spec, const char *link)
 {
     for (size_t i = 0; i < spec->n_roots; i++) {
-        if (path_rest(relative(spec->roots[i].inside), link))
+        if (path_rest(plan_relative(spec->roots[i].inside), link))
             return true;
     }
     for (size_t i = 0; i < spec->n_shown; i++) {
-        if (path_rest(relative(spec->shown[i]), link))
+        if (path_rest(plan_relative(spec->shown[i]), link))
             return true;
     }
     return false;
@@ -194,7 +196,7 @@ static bool has_folder_in(const struct cell_spec *spec, const char *link)
 static bool is_link_made(const struct for_commands *c, const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(links); i++) {
-        if (path_rest(relative(name), links[i][1]))
+        if (path_rest(plan_relative(name), links[i][1]))
             return false;
     }
     return !is_in_place(c, name) && own_path_is_linked(c->spec, name);
@@ -212,30 +214,30 @@ static void link_names(struct plan *plan, const struct for_commands *c, const ch
         if (folder ? !path_rest(name, folder) : scratch)
             continue;
         FREE_AT_END char *parent = mem_copy(name, (size_t)(path_name(name) - name));
-        if (*relative(parent))
-            add_folder_step(plan, parent);
+        if (*plan_relative(parent))
+            plan_add_folder(plan, parent);
         add_link_step(plan, root->inside, name);
     }
 }
 
-static void add_text_step(struct plan *plan, const char *path, char *text)
+void plan_add_text(struct plan *plan, const char *path, char *text)
 {
-    struct step *step = add_plan_step(plan, STEP_TEXT);
+    struct step *step = plan_add(plan, STEP_TEXT);
     step->from = text;
-    step->to = mem_dup(relative(path));
+    step->to = mem_dup(plan_relative(path));
 }
 
 /* Programs ask who they are, and some end when no list knows. The machine's users own nothing in here, so
  * their names are of no use. */
 static void name_user(struct plan *plan, const struct cell_spec *spec)
 {
-    add_text_step(plan, PLAN_PASSWD,
+    plan_add_text(plan, PLAN_PASSWD,
                   mem_format(PLAN_USER
                              ":x:%u:%u::" PLAN_HOME ":/bin/bash\n"
                              "root:x:0:0:root:/root:/bin/bash\n"
                              "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
                              spec->uid, spec->gid));
-    add_text_step(
+    plan_add_text(
         plan, PLAN_GROUP,
         mem_format(PLAN_USER ":x:%u:\nroot:x:0:\ntty:x:5:\nnogroup:x:65534:\n", spec->gid));
 }
@@ -246,7 +248,7 @@ static void add_cover_step(struct plan *plan, const struct for_commands *c, cons
 {
     if (is_taken(c, path))
         return;
-    struct step *step = add_plan_step(plan, STEP_COVER);
+    struct step *step = plan_add(plan, STEP_COVER);
     step->from = mem_dup(with);
     step->to = mem_dup(path);
 }
@@ -255,13 +257,13 @@ static void add_cover_step(struct plan *plan, const struct for_commands *c, cons
 static void add_shown_step(struct plan *plan, const char *path, bool is_file)
 {
     if (!is_file) {
-        add_folder_step(plan, path);
+        plan_add_folder(plan, path);
         return;
     }
     FREE_AT_END char *parent = mem_copy(path, (size_t)(path_name(path) - path));
-    if (*relative(parent))
-        add_folder_step(plan, parent);
-    add_plan_step(plan, STEP_FILE)->to = mem_dup(relative(path));
+    if (*plan_relative(parent))
+        plan_add_folder(plan, parent);
+    plan_add(plan, STEP_FILE)->to = mem_dup(plan_relative(path));
 }
 
 /* Empty folders and files, to attach to later, and links. */
@@ -270,29 +272,29 @@ static void make_for_commands(struct plan *plan, const struct for_commands *c)
     static const char *const folders[] = {"dev/pts", "tmp", "var", "run", "proc", PLAN_HOME};
     for (size_t i = 0; i < c->n_places; i++) {
         if (c->place_slots[i] >= 0)
-            add_folder_step(plan, c->places[i].path);
+            plan_add_folder(plan, c->places[i].path);
         else if (c->places[i].kind == PLACE_LINK)
             add_link_step(plan, c->places[i].target, c->places[i].path);
     }
     for (size_t i = 0; i < ARRAY_LEN(folders); i++)
-        add_folder_step(plan, folders[i]);
+        plan_add_folder(plan, folders[i]);
     for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
         if (c->device_slots[i] >= 0)
-            add_plan_step(plan, STEP_FILE)->to = mem_dup(relative(devices[i]));
+            plan_add(plan, STEP_FILE)->to = mem_dup(plan_relative(devices[i]));
     }
     for (size_t i = 0; i < ARRAY_LEN(links); i++) {
         if (!has_folder_in(c->spec, links[i][1]))
             add_link_step(plan, links[i][0], links[i][1]);
     }
     link_names(plan, c, NULL);
-    add_folder_step(plan, PLAN_HIDDEN);
-    add_folder_step(plan, PLAN_DENIED);
-    add_folder_step(plan, PLAN_POINTS);
-    add_plan_step(plan, STEP_FILE)->to = mem_dup(relative(PLAN_HIDDEN_FILE));
-    add_plan_step(plan, STEP_CLOSED)->to = mem_dup(relative(PLAN_HIDDEN_FOLDER));
+    plan_add_folder(plan, PLAN_HIDDEN);
+    plan_add_folder(plan, PLAN_DENIED);
+    plan_add_folder(plan, PLAN_POINTS);
+    plan_add(plan, STEP_FILE)->to = mem_dup(plan_relative(PLAN_HIDDEN_FILE));
+    plan_add(plan, STEP_CLOSED)->to = mem_dup(plan_relative(PLAN_HIDDEN_FOLDER));
     name_user(plan, c->spec);
     if (c->spec->gitconfig)
-        add_text_step(plan, PLAN_GITCONFIG, mem_dup(c->spec->gitconfig));
+        plan_add_text(plan, PLAN_GITCONFIG, mem_dup(c->spec->gitconfig));
     for (size_t i = 0; i < c->spec->n_shown; i++) {
         if (c->shown_slots[i] >= 0)
             add_shown_step(plan, c->spec->shown[i], c->spec->shown_is_file[i]);
@@ -328,14 +330,14 @@ static void add_leave_steps(struct plan *plan, const struct for_commands *c, int
         if (!spec->roots[i].commands ||
             !(is_covered_for_commands(c, c->at[i]) || is_in_root(c, c->at[i], false)))
             continue;
-        struct step *step = add_plan_step(plan, STEP_KEEP);
+        struct step *step = plan_add(plan, STEP_KEEP);
         ret_kept[i] = step->slot = plan->slots++;
-        step->from = mem_dup(relative(c->at[i]));
+        step->from = mem_dup(plan_relative(c->at[i]));
     }
     for (size_t i = 0; i < spec->n_roots; i++) {
         /* Each command leaves the store by itself: the launcher mounts from it. */
         if (!spec->roots[i].commands && !spec->roots[i].store && !spec->system)
-            add_plan_step(plan, STEP_LEAVE)->to = mem_dup(relative(c->at[i]));
+            plan_add(plan, STEP_LEAVE)->to = mem_dup(plan_relative(c->at[i]));
     }
 }
 
@@ -382,7 +384,7 @@ static void make_in_home(struct plan *plan, const struct in_home *home)
         for (char *at = way + strlen(PLAN_HOME) + 1; (at = strchr(at, '/')); at++) {
             *at = '\0';
             if (!is_pinned_in_home(home, i, way))
-                add_plan_step(plan, STEP_PIN)->to = mem_dup(relative(way));
+                plan_add(plan, STEP_PIN)->to = mem_dup(plan_relative(way));
             *at = '/';
         }
     }
@@ -391,9 +393,9 @@ static void make_in_home(struct plan *plan, const struct in_home *home)
 static void make_home(struct plan *plan, const struct for_commands *c, const int *kept)
 {
     struct in_home in_home = {.n = 0};
-    struct step *home = add_plan_step(plan, STEP_SCRATCH);
+    struct step *home = plan_add(plan, STEP_SCRATCH);
     home->bytes = c->spec->home_bytes;
-    home->to = mem_dup(relative(PLAN_HOME));
+    home->to = mem_dup(plan_relative(PLAN_HOME));
     find_in_home(c, kept, &in_home);
     make_in_home(plan, &in_home);
     link_names(plan, c, PLAN_HOME);
@@ -404,16 +406,16 @@ static void attach_for_commands(struct plan *plan, const struct for_commands *c)
     int kept[ROOTS_MAX];
     add_leave_steps(plan, c, kept);
     for (size_t i = 0; i < c->n_places; i++)
-        attach(plan, c->place_slots[i], c->places[i].path);
+        plan_attach(plan, c->place_slots[i], c->places[i].path);
     for (size_t i = 0; i < ARRAY_LEN(devices); i++)
-        attach(plan, c->device_slots[i], devices[i]);
+        plan_attach(plan, c->device_slots[i], devices[i]);
     if (has_scratch_home(c))
         make_home(plan, c, kept);
     for (size_t i = 0; i < c->spec->n_shown; i++)
-        attach(plan, c->shown_slots[i], c->spec->shown[i]);
-    attach(plan, c->proc_slot, "proc");
+        plan_attach(plan, c->shown_slots[i], c->spec->shown[i]);
+    plan_attach(plan, c->proc_slot, "proc");
     for (size_t i = 0; i < c->spec->n_roots; i++)
-        attach(plan, kept[i], c->at[i]);
+        plan_attach(plan, kept[i], c->at[i]);
     /* Nothing of it can be written to any more, and links lead nowhere but into the cell. */
     add_cover_step(plan, c, "/etc/passwd", PLAN_PASSWD);
     add_cover_step(plan, c, "/etc/group", PLAN_GROUP);
@@ -425,8 +427,8 @@ static char *mounted_at(const char *inside, const struct place *places, size_t n
     for (size_t i = 0; i < n; i++) {
         const char *rest = places[i].kind == PLACE_LINK ? path_rest(inside, places[i].path) : NULL;
         if (rest)
-            return mem_format("/%s%s%s", relative(places[i].target), *rest ? "/" : "",
-                              relative(rest));
+            return mem_format("/%s%s%s", plan_relative(places[i].target), *rest ? "/" : "",
+                              plan_relative(rest));
     }
     return mem_dup(inside);
 }
@@ -441,32 +443,36 @@ void plan_make(const struct cell_spec *spec, const struct place *places, size_t 
                              .places = places,
                              .n_places = n_places < PLACES_MAX ? n_places : PLACES_MAX};
     *ret = (struct plan){0};
-    add_plan_step(ret, STEP_PRIVATE);
+    if (spec->program) {
+        plan_for_program(spec, staging, ret);
+        return;
+    }
+    plan_add(ret, STEP_PRIVATE);
     /* All copies first: once a tmpfs covers the staging folder, what lay beneath is out of reach. */
     for (size_t i = 0; i < spec->n_roots; i++) {
-        root_slots[i] = clone_tree(ret, spec->roots[i].host, (int)i,
+        root_slots[i] = plan_clone(ret, spec->roots[i].host, (int)i,
                                    spec_root_is_readonly(spec, i));
         at[i] = mounted_at(spec->roots[i].inside, places, c.n_places);
     }
     int layer = clone_layer(ret, spec);
     if (spec->commands)
         clone_for_commands(ret, &c);
-    add_plan_step(ret, STEP_TMPFS)->to = mem_dup(staging);
+    plan_add(ret, STEP_TMPFS)->to = mem_dup(staging);
     if (spec->commands)
         make_for_commands(ret, &c);
     /* All of them first, so that one that lies in another has a place without that, too. */
     for (size_t i = 0; i < spec->n_roots; i++)
-        add_folder_step(ret, at[i]);
+        plan_add_folder(ret, at[i]);
     for (size_t i = 0; i < spec->n_roots; i++) {
         attach_root(ret, root_slots[i], i == 0 ? layer : -1, at[i]);
         if (spec->roots[i].protect)
             protect(ret, at[i], spec->roots[i].protect);
     }
-    add_plan_step(ret, STEP_PIVOT);
-    add_plan_step(ret, STEP_SEAL);
+    plan_add(ret, STEP_PIVOT);
+    plan_add(ret, STEP_SEAL);
     if (spec->commands) {
         if (!spec->system)
-            add_plan_step(ret, STEP_WORKER);
+            plan_add(ret, STEP_WORKER);
         attach_for_commands(ret, &c);
     }
     for (size_t i = 0; i < spec->n_roots; i++)

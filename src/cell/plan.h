@@ -36,6 +36,7 @@ struct step {
     int slot;
     int root;  /* STEP_CLONE: index of the spec's root, or -1 */
     int shown; /* STEP_CLONE: index of the spec's shown folder, or -1 */
+    int file;  /* STEP_CLONE: index of the spec's file, or -1 */
     int layer; /* STEP_CLONE: 0 where it is the spec's layer; STEP_OVERLAY: its slot; or -1 */
     bool readonly;
     bool device; /* STEP_CLONE: one device, which may be used */

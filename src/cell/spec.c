@@ -141,6 +141,19 @@ int spec_add_shown(struct cell_spec *spec, const char *path, bool is_file, struc
     return 0;
 }
 
+int spec_add_file(struct cell_spec *spec, const char *host, const char *inside, struct err *err)
+{
+    for (size_t i = 0; i < spec->n_files; i++) {
+        if (strcmp(spec->files[i].inside, inside) == 0)
+            return 0;
+    }
+    if (spec->n_files == SPEC_FILES_MAX)
+        return err_set(err, ERR_INTERNAL, "a role's program has more than %d files",
+                       SPEC_FILES_MAX);
+    spec->files[spec->n_files++] = (struct cell_file){mem_dup(host), mem_dup(inside)};
+    return 0;
+}
+
 static void hide_at(struct cell_spec *spec, char *path)
 {
     if (spec->n_hidden == HIDDEN_MAX)
@@ -168,7 +181,8 @@ void spec_hide_in_shown(struct cell_spec *spec, const char *path)
 
 void spec_choose_owner(struct cell_spec *spec, uint32_t euid, uint32_t egid, uint32_t spare)
 {
-    const struct cell_root *first = &spec->roots[0];
+    const struct cell_root none = {0};
+    const struct cell_root *first = spec->n_roots ? &spec->roots[0] : &none;
     spec->uid = euid != 0 ? euid : first->uid != 0 ? first->uid : spare;
     spec->gid = euid != 0 ? egid : first->gid != 0 ? first->gid : spare;
 }
@@ -229,6 +243,8 @@ struct wire_spec {
     bool commits;
     int64_t home_bytes;
     int64_t tmp_bytes;
+    struct str program;
+    bool network;
 };
 
 static const struct arg spec_fields[] = {
@@ -242,6 +258,8 @@ static const struct arg spec_fields[] = {
     FIELD(wire_spec, ARG_BOOL, commits, 0),
     FIELD(wire_spec, ARG_INT, home_bytes, 0),
     FIELD(wire_spec, ARG_INT, tmp_bytes, 0),
+    FIELD(wire_spec, ARG_STRING, program, 0),
+    FIELD(wire_spec, ARG_BOOL, network, 0),
 };
 static const struct arg_table spec_table = ARG_TABLE(spec_fields, struct wire_spec);
 
@@ -283,7 +301,9 @@ void spec_write(const struct cell_spec *spec, struct json_out *j)
                              .commands = spec->commands,
                              .commits = spec->commits,
                              .home_bytes = (int64_t)spec->home_bytes,
-                             .tmp_bytes = (int64_t)spec->tmp_bytes};
+                             .tmp_bytes = (int64_t)spec->tmp_bytes,
+                             .program = str_of(spec->program),
+                             .network = spec->network};
     jo_open(j, '{');
     jo_key(j, "cell");
     arg_encode(&spec_table, &wire, j);
@@ -315,6 +335,13 @@ void spec_write(const struct cell_spec *spec, struct json_out *j)
     for (size_t i = 0; i < spec->n_hidden; i++)
         jo_bytes(j, str_of(spec->hidden[i]));
     jo_close(j, ']');
+    jo_key(j, "files");
+    jo_open(j, '[');
+    for (size_t i = 0; i < spec->n_files; i++) {
+        jo_bytes(j, str_of(spec->files[i].host));
+        jo_bytes(j, str_of(spec->files[i].inside));
+    }
+    jo_close(j, ']');
     jo_close(j, '}');
 }
 
@@ -341,6 +368,21 @@ static int read_root(yyjson_val *val, struct cell_root *ret, struct err *err)
     return 0;
 }
 
+/* Pairs, one behind the other. */
+static int read_files(yyjson_val *list, struct cell_spec *ret, struct err *err)
+{
+    size_t n = yyjson_arr_size(list);
+    for (size_t i = 0; i + 1 < n; i += 2) {
+        const char *host = yyjson_get_str(yyjson_arr_get(list, i));
+        const char *inside = yyjson_get_str(yyjson_arr_get(list, i + 1));
+        if (!host || !inside)
+            return err_set(err, ERR_INTERNAL, "cell specification: files");
+        if (spec_add_file(ret, host, inside, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int spec_read(struct str json, struct cell_spec *ret, struct err *err)
 {
     JSON_AT_END yyjson_doc *doc = NULL;
@@ -362,7 +404,9 @@ int spec_read(struct str json, struct cell_spec *ret, struct err *err)
                               .commands = wire.commands,
                               .commits = wire.commits,
                               .home_bytes = (uint64_t)wire.home_bytes,
-                              .tmp_bytes = (uint64_t)wire.tmp_bytes};
+                              .tmp_bytes = (uint64_t)wire.tmp_bytes,
+                              .program = mem_copy_str(wire.program),
+                              .network = wire.network};
     size_t idx;
     size_t max;
     yyjson_val *item;
@@ -394,8 +438,13 @@ int spec_read(struct str json, struct cell_spec *ret, struct err *err)
         }
         ret->hidden[ret->n_hidden++] = mem_dup(yyjson_get_str(item));
     }
+    if (read_files(yyjson_obj_get(root, "files"), ret, err) < 0) {
+        spec_done(ret);
+        return -1;
+    }
     bool odd = wire.gid < 0 || wire.gid > UINT32_MAX;
-    if (odd || ret->tier == TIER_NONE || ret->n_roots == 0 || ret->uid == 0 || ret->threads == 0) {
+    if (odd || ret->tier == TIER_NONE || (ret->n_roots == 0 && !ret->program) || ret->uid == 0 ||
+        ret->threads == 0) {
         spec_done(ret);
         return err_set(err, ERR_INTERNAL, "cell specification: needs a tier, a root and a uid");
     }
@@ -423,6 +472,12 @@ void spec_done(struct cell_spec *spec)
         free(spec->hidden[i]);
     free(spec->gitconfig);
     spec->gitconfig = NULL;
+    for (size_t i = 0; i < spec->n_files; i++) {
+        free(spec->files[i].host);
+        free(spec->files[i].inside);
+    }
+    free(TAKE_PTR(spec->program));
+    spec->n_files = 0;
     spec->n_roots = 0;
     spec->n_shown = 0;
     spec->n_hidden = 0;

@@ -26,7 +26,17 @@ struct cell_root {
     uint32_t gid;
 };
 
+/* A file of the machine that a role's own program sees, read-only. */
+struct cell_file {
+    char *host;   /* absolute */
+    char *inside; /* absolute */
+};
+
 #define SHOWN_MAX 16
+/* The program, what loads it, its libraries and what it reads: libcurl's closure is 32. */
+#define SPEC_FILES_MAX 80
+#define SPEC_PROGRAM "/program"
+#define SPEC_LIBRARIES "/libraries"
 #define SPEC_STORE "/.sandgate"
 #define HIDDEN_MAX ((1 + SHOWN_MAX) * (2 + 2 * ROOTS_MAX))
 
@@ -52,6 +62,11 @@ struct cell_spec {
     /* Sandgate's folder with the upper layer of an overlay over the first root, which is only read then; host NULL: there
      * is none. Only the launcher has it. */
     struct cell_root layer;
+    /* A role's own program (core/role_program.h), which then is the worker; NULL: that is the gate's own file. */
+    char *program;
+    bool network; /* in the network of whoever starts it */
+    struct cell_file files[SPEC_FILES_MAX];
+    size_t n_files;
 };
 
 /* Notes in `ret` which directory the open `fd` is, and whose. -1 with errno. */
@@ -79,11 +94,13 @@ bool spec_root_is_readonly(const struct cell_spec *spec, size_t root);
 const char *spec_kept(const struct cell_spec *spec, size_t root);
 /* Adds a folder or file that commands see. */
 int spec_add_shown(struct cell_spec *spec, const char *path, bool is_file, struct err *err);
+/* Adds a file that the role's program sees. */
+int spec_add_file(struct cell_spec *spec, const char *host, const char *inside, struct err *err);
 /* Hides the folder `path` of the machine from commands. */
 void spec_hide(struct cell_spec *spec, const char *path);
 /* Hides it only where a shown folder contains it or lies in it. To be called when all of these are known. */
 void spec_hide_in_shown(struct cell_spec *spec, const char *path);
-/* Decides who the cell runs as: the first root's owner, or `spare` in the place of root. */
+/* Decides who the cell runs as: the first root's owner, or `spare` in the place of root or where there is none. */
 void spec_choose_owner(struct cell_spec *spec, uint32_t euid, uint32_t egid, uint32_t spare);
 
 void spec_write(const struct cell_spec *spec, struct json_out *j);

@@ -85,6 +85,8 @@ size_t call_expected_bytes(const struct call *call)
     switch (call->op->body) {
     case OP_BODY_NONE:
         break;
+    case OP_BODY_PAGE:
+        return small + ESCAPED_MAX * call->reply_max;
     case OP_BODY_CONTENT:
         return small + ESCAPED_MAX * (size_t)call->request.read.max_bytes;
     case OP_BODY_ENTRIES:

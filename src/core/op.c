@@ -401,6 +401,22 @@ static const struct arg layer_diff_reply[] = {
     FLAG(cut, struct op_layer_diff_reply),
 };
 
+static const struct arg page_request[] = {
+    TEXT(url, struct op_page_request),
+    TEXT(type, struct op_page_request),
+    COUNT(offset, struct op_page_request),
+    COUNT(max_bytes, struct op_page_request),
+};
+static const struct arg page_reply[] = {
+    {.name = "title",
+     .type = ARG_STRING,
+     .flags = ARG_REQUIRED,
+     .offset = offsetof(struct op_page_reply, title),
+     .max = OP_PAGE_TITLE_MAX},
+    COUNT(total, struct op_page_reply),
+    COUNT(next, struct op_page_reply),
+};
+
 #define OP_ROW(id_, name_, fields_, temp_, waits_, paths_, real_, body_, written_, preview_,       \
                check_)                                                                             \
     [OP_##id_] = {                                                                                 \
@@ -417,7 +433,18 @@ static const struct arg layer_diff_reply[] = {
         .check = op_check_##check_,                                                                \
     },
 
-const struct op op_table[OP_COUNT] = {OP_LIST(OP_ROW)};
+#define OP_ROLE_ROW(id_, name_, role_, body_, check_)                                              \
+    [OP_##id_] = {                                                                                 \
+        .name = #name_,                                                                            \
+        .request = ARG_TABLE(name_##_request, struct op_##name_##_request),                        \
+        .reply = ARG_TABLE(name_##_reply, struct op_##name_##_reply),                              \
+        .role = OP_IN_##role_,                                                                     \
+        .body = OP_BODY_##body_,                                                                   \
+        .preview = PREVIEW_NONE,                                                                   \
+        .check = op_check_##check_,                                                                \
+    },
+
+const struct op op_table[OP_COUNT] = {OP_LIST(OP_ROW) OP_ROLE_LIST(OP_ROLE_ROW)};
 
 const struct op *op_find(struct str name)
 {
@@ -426,4 +453,10 @@ const struct op *op_find(struct str name)
             return &op_table[i];
     }
     return NULL;
+}
+
+const struct op *op_find_in(enum op_role role, struct str name)
+{
+    const struct op *op = op_find(name);
+    return op && op->role == role ? op : NULL;
 }

@@ -10,11 +10,13 @@
 #include "core/op_list.h"
 #include "core/op_overlay.h"
 #include "core/op_preview.h"
+#include "core/op_web.h"
+#include "core/role_program.h"
 #include "core/spill.h"
 
 enum op_id {
 #define OP_ID(id, ...) OP_##id,
-    OP_LIST(OP_ID)
+    OP_LIST(OP_ID) OP_ROLE_LIST(OP_ID)
 #undef OP_ID
         OP_COUNT
 };
@@ -438,6 +440,7 @@ union op_request {
     struct op_layer_list_request layer_list;
     struct op_layer_commit_request layer_commit;
     struct op_layer_diff_request layer_diff;
+    struct op_page_request page;
 };
 
 union op_reply {
@@ -462,6 +465,7 @@ union op_reply {
     struct op_layer_list_reply layer_list;
     struct op_layer_commit_reply layer_commit;
     struct op_layer_diff_reply layer_diff;
+    struct op_page_reply page;
     /* Of tools that need no operation. */
     int64_t time_ms;
     struct spill_page output;
@@ -472,6 +476,7 @@ struct op {
     const char *name;
     struct arg_table request;
     struct arg_table reply;
+    enum op_role role;
     bool writes; /* may leave a temporary file behind when it is cut off */
     bool waits;  /* perhaps, for the lock of a folder */
     enum op_paths paths;
@@ -486,6 +491,8 @@ struct op {
 extern const struct op op_table[OP_COUNT];
 /* NULL: there is none of this name. */
 const struct op *op_find(struct str name);
+/* The same of those that this role carries out. */
+const struct op *op_find_in(enum op_role role, struct str name);
 
 /* Temporary files begin with this, then the tag. Listings leave them out. */
 #define OP_TEMP_PREFIX ".sgt-"

@@ -183,6 +183,14 @@ bool op_check_layer_commit(const struct call *call)
     return r == 0 && count == call->reply.layer_commit.left;
 }
 
+bool op_check_page(const struct call *call)
+{
+    const struct op_page_request *q = &call->request.page;
+    const struct op_page_reply *r = &call->reply.page;
+    int64_t n = (int64_t)call_body_bytes(call);
+    return n <= q->max_bytes && (r->next == 0 || (r->next == q->offset + n && r->next < r->total));
+}
+
 bool op_check_reply(const struct call *call)
 {
     bool fits = call->op->body != OP_BODY_NONE || call_body_bytes(call) == 0;

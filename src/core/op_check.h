@@ -12,5 +12,8 @@ bool op_check_reply(const struct call *call);
     bool op_check_##check(const struct call *call);
 OP_LIST(OP_CHECK)
 #undef OP_CHECK
+#define OP_ROLE_CHECK(id, name, role, body, check) bool op_check_##check(const struct call *call);
+OP_ROLE_LIST(OP_ROLE_CHECK)
+#undef OP_ROLE_CHECK
 
 #endif

@@ -10,6 +10,7 @@ enum op_body {
     OP_BODY_MATCHES,
     OP_BODY_DIFF,
     OP_BODY_LIST,
+    OP_BODY_PAGE, /* as many bytes as the call's reply_max */
 };
 
 /* What an operation writes to files: nothing; the request's body; or a file whose size the reply tells. */
@@ -59,4 +60,12 @@ enum op_paths { OP_PATHS_ONE = 1, OP_PATHS_TWO };
     ROW(LAYER_COMMIT, layer_commit, layer_commit, false, false, ONE, NOT, LIST, NOTHING, NONE,     \
         layer_commit)                                                                              \
     ROW(LAYER_DIFF, layer_diff, layer_diff, false, false, ONE, NOT, DIFF, NOTHING, NONE, any)
+
+/* Operations of roles that are programs of their own (core/role_program.h). They have no paths and write no files.
+ *
+ * OP_ID; "name" in frames; fields: op_NAME_request and op_NAME_reply;
+ * role: which carries it out (enum op_role); body and check: as above. */
+#define OP_ROLE_LIST(ROW)                                                                          \
+    /*  id, name, role, body, check */                                                             \
+    ROW(PAGE, page, PARSE, PAGE, page)
 #endif

@@ -22,6 +22,7 @@ enum runner_id {
     RUN_WORKER,  /* an operation in the session's cell */
     RUN_COMMAND, /* a program in the session's cell */
     RUN_SESSION, /* the session itself: what it has changed */
+    RUN_ROLE,    /* an operation of a role that is a program of its own */
     RUN_COUNT
 };
 
@@ -62,7 +63,7 @@ struct tool {
      * `capabilities`. */
     unsigned (*needs)(yyjson_val *arguments, unsigned *flags);
     enum runner_id runner;
-    /* RUN_BUILTIN: does the work. RUN_WORKER: fills call->op and call->request from call->args.
+    /* RUN_BUILTIN: does the work. RUN_WORKER, RUN_ROLE: fills call->op and call->request from call->args.
      * RUN_COMMAND: makes call->command. RUN_SESSION: fills call->look. */
     int (*prepare)(struct call *call, struct err *err);
     /* Whether what came back counts as done, before it is recorded; NULL: it does. */

@@ -1,6 +1,8 @@
 /* The sessions of a gate: its own, and those that its calls name. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "cell/plan.h"
@@ -100,6 +102,20 @@ static void use_review_roots(const struct gate_options *o, struct session_option
     ret->commands = false;
 }
 
+/* Beside the gate's own file, out of reach of this session's agent. */
+static int find_role_program(const struct workplace *at, const char *name, char *path,
+                             struct err *err)
+{
+    char own[PATH_MAX];
+    struct reach reach;
+    ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
+    if (n <= 0)
+        return err_file_failed(err, "this program's own file");
+    own[n] = '\0';
+    reach_init_at(&reach, at);
+    return reach_role_program(&reach, own, name, path, err);
+}
+
 static int make_session(struct gate *gate, const struct gate_options *o,
                         const struct places *places, struct session **ret, struct err *err)
 {
@@ -126,6 +142,7 @@ static int make_session(struct gate *gate, const struct gate_options *o,
         .tool_env = buf_str(&gate->tool_env),
         .layer = o->layer,
         .overlay = o->overlay,
+        .role_program = find_role_program,
     };
     memcpy(options.roots, places->roots, sizeof options.roots);
     memcpy(options.command_roots, places->commands, sizeof options.command_roots);

@@ -21,19 +21,30 @@
 #define SCRIPTS_MAX 5
 #define SCRIPT_LINE_MAX 256
 
-void reach_init(struct reach *ret, const struct places *places)
+static void add_reached_folders(struct reach *ret, const struct root *roots, size_t n)
 {
-    *ret = (struct reach){0};
-    for (size_t i = 0; i < places->count + places->n_commands; i++) {
-        const struct root *root = i < places->count ? &places->roots[i]
-                                                    : &places->commands[i - places->count];
+    for (size_t i = 0; i < n; i++) {
         struct stat st;
-        if (!root->writable || stat(root->host, &st) < 0)
+        if (!roots[i].writable || stat(roots[i].host, &st) < 0)
             continue;
-        ret->folders[ret->n].root = root;
+        ret->folders[ret->n].root = &roots[i];
         ret->folders[ret->n].device = st.st_dev;
         ret->folders[ret->n++].inode = st.st_ino;
     }
+}
+
+void reach_init(struct reach *ret, const struct places *places)
+{
+    *ret = (struct reach){0};
+    add_reached_folders(ret, places->roots, places->count);
+    add_reached_folders(ret, places->commands, places->n_commands);
+}
+
+void reach_init_at(struct reach *ret, const struct workplace *at)
+{
+    *ret = (struct reach){0};
+    add_reached_folders(ret, at->roots, at->n_roots);
+    add_reached_folders(ret, at->command_roots, at->n_command_roots);
 }
 
 static const char *find_reached_folder(const struct reach *reach, const struct stat *st)
@@ -251,16 +262,23 @@ int reach_check(const struct reach *reach, const struct config *config, const ch
     return r;
 }
 
-int reach_role_program(const struct reach *reach, const char *own, const char *name,
+/* Behind the folder of the gate's file; the second is a build's. */
+static const char *const role_folders[] = {"/../libexec/sandgate/", "/src/roles/"};
+
+int reach_role_program(const struct reach *reach, const char *own, const char *name, char *path,
                        struct err *err)
 {
     char why[TRUSTED_WHY_MAX];
     int folder = (int)(strrchr(own, '/') - own);
-    FREE_AT_END char *path = mem_format("%.*s/../libexec/sandgate/%s", folder, own, name);
+    for (size_t i = ARRAY_LEN(role_folders); i-- > 0;) {
+        snprintf(path, PATH_MAX, "%.*s%s%s", folder, own, role_folders[i], name);
+        if (access(path, F_OK) == 0)
+            break;
+    }
     if (check_path_reach(reach, name, path, err) < 0)
         return -1;
-    int fd = trusted_program(path, why);
-    return fd < 0 ? err_set(err, ERR_SANDBOX_UNAVAILABLE, "%.200s: %s", path, why) : fd;
+    FD_AT_END int fd = trusted_program(path, why);
+    return fd < 0 ? err_set(err, ERR_SANDBOX_UNAVAILABLE, "%.200s: %s", path, why) : 0;
 }
 
 char *reach_path(const struct reach *reach, const char *list)

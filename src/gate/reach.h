@@ -28,8 +28,11 @@ int reach_refuse(const char *field, const char *path, const char *folder, struct
 int reach_check(const struct reach *reach, const struct config *config, const char *config_file,
                 struct err *err);
 
-/* Opens a role's own program, libexec/sandgate/NAME beside the folder of `own`, the gate's. */
-int reach_role_program(const struct reach *reach, const char *own, const char *name,
+/* The same of a session's folders. */
+void reach_init_at(struct reach *ret, const struct workplace *at);
+/* A role's own program: libexec/sandgate/NAME beside the folder of `own`, the gate's, or where that was built. `path` has
+ * room for PATH_MAX bytes. */
+int reach_role_program(const struct reach *reach, const char *own, const char *name, char *path,
                        struct err *err);
 
 /* The folders of `list`, as in PATH, that are absolute and out of reach. The caller's. */

@@ -266,6 +266,8 @@ static void host_takes_death(void *arg, const char *why)
                   h->functions->weaken(h->owner);
     if (weaker)
         err_set(&err, ERR_INTERRUPTED, "no cell of the full tier can start here: %s", why);
+    else if (cell_is_ready(h->cell) && h->spec->program)
+        err_set(&err, ERR_INTERRUPTED, "the sandbox cell ended during this call (%s)", why);
     else if (cell_is_ready(h->cell))
         err_set(&err, ERR_INTERRUPTED,
                 "the sandbox cell ended during this call (%s); files are either as before or as "

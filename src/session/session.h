@@ -5,6 +5,7 @@
 #include <uv.h>
 
 #include "cell/cell.h"
+#include "session/role_cells.h"
 #include "core/pipeline.h"
 
 struct session;
@@ -33,6 +34,7 @@ struct session_options {
     bool commits;             /* what lies in a layer is taken over, see session/review.h */
     const char *layer;        /* of the session: changes of the first root go there; NULL: none */
     bool overlay;             /* it has one, be it not `layer` where nothing is to be run */
+    role_program_fn role_program;   /* finds programs of roles; NULL: no call needs one */
     const struct workplace *hidden; /* whose writable folders commands do not see; NULL: nobody */
 };
 

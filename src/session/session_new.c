@@ -81,6 +81,7 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
                        " cannot be read");
     host_init(&s->host, loop, &s->spec, &session_host_owner, s);
     s->host.once = options->once;
+    s->roles = role_cells_new(loop, &s->workplace, options->role_program);
     git_turn_init(&s->git);
     suspects_init(&s->suspects);
     buf_init(&s->moves_told, QUARANTINE_MOVES_TOLD_MAX);
@@ -142,6 +143,7 @@ void session_free(struct session *s)
     review_forget_all(s);
     session_sweep_done(s);
     host_done(&s->host);
+    role_cells_free(s->roles);
     for (size_t i = 0; i < ROOTS_MAX; i++) {
         sweep_done(&s->sweeps[i]);
         free_root(&s->roots[i]);

@@ -68,6 +68,7 @@ struct session {
     struct cut_off cut_off;
     struct spills spills;
     struct git_turn git;
+    struct role_cells *roles;
     struct suspects suspects;
 };
 

@@ -78,6 +78,30 @@ static void make_command_ready(struct call *call)
     commands_prepare(s->commands, s->host.cell, call, s->operator_config, &err);
 }
 
+static void start_role(struct call *call)
+{
+    role_cells_start(session_of_call(call)->roles, call);
+}
+
+static void cancel_role(struct call *call)
+{
+    role_cells_cancel(session_of_call(call)->roles, call);
+}
+
+/* The settings that it waits for come from the session's own cell. */
+static void kill_role(struct call *call)
+{
+    if (call->state == CALL_UNSETTLED)
+        session_kill(call);
+    else
+        role_cells_kill(session_of_call(call)->roles, call);
+}
+
+static void leave_late(struct call *call)
+{
+    (void)call;
+}
+
 #define IN_SESSION                                                                                 \
     .start = session_run, .cancel = session_stop, .kill = session_kill, .late = session_late,      \
     .expect = session_expect
@@ -91,6 +115,11 @@ const struct runner session_runners[RUN_COUNT] = {
                      .kill = look_kill,
                      .late = look_late,
                      .expect = session_expect},
+    [RUN_ROLE] = {.start = start_role,
+                  .cancel = cancel_role,
+                  .kill = kill_role,
+                  .late = leave_late,
+                  .expect = session_expect},
     [RUN_COMMAND] = {IN_SESSION, .begin = start_session_command, .make_ready = make_command_ready},
 };
 

@@ -186,7 +186,7 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
         err_set(&err, ERR_SESSION_BUSY, "the cell cannot start a second thread; try again");
         return replies_error(&worker->replies, frame->token, &err);
     }
-    const struct op *op = op_find(json_str(yyjson_obj_get(root, "op")));
+    const struct op *op = op_find_in(OP_IN_WORKER, json_str(yyjson_obj_get(root, "op")));
     CLEANUP(large_body_done) struct large_body large = {0};
     r = op ? 0 : err_set(&err, ERR_INTERNAL, "an operation the worker does not know");
     if (r == 0)

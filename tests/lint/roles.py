@@ -53,7 +53,7 @@ def odd_rows():
 
 
 def unlocked():
-    used = [r for path in SRC.rglob("*.c") for r in re.findall(r"\block_as\((\w+)", text(path))]
+    used = [r for path in SRC.rglob("*.c") for r in re.findall(r"(?:\block_as\(|\.lock = )(ROLE_\w+)", text(path))]
     for role in roles():
         if used.count(role) != 1:
             yield f"{used.count(role)} processes are locked as {role}"

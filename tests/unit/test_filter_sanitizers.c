@@ -76,7 +76,7 @@ static const uint64_t none[6];
 static void calls_of_sanitizers_only_in_their_builds(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(sanitizer_calls); i++) {
+    for (size_t i = 0; i + 1 < ARRAY_LEN(sanitizer_calls); i++) {
         int nr = seccomp_syscall_resolve_name(sanitizer_calls[i]);
         if (nr >= 0 && action(nr, none) != FOR_SANITIZERS)
             fail_msg("%s: action %x, not %x", sanitizer_calls[i], action(nr, none), FOR_SANITIZERS);

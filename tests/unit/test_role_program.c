@@ -22,13 +22,12 @@ static int set_up(void **state)
 static ino_t opened(const char *name)
 {
     char own[PATH_MAX + 32];
+    char path[PATH_MAX];
     struct stat st;
     snprintf(own, sizeof own, "%s/bin/sandgate", folder);
-    int fd = reach_role_program(&reach, own, name, &err);
-    if (fd < 0)
+    if (reach_role_program(&reach, own, name, path, &err) < 0)
         return 0;
-    assert_int_equal(fstat(fd, &st), 0);
-    close(fd);
+    assert_int_equal(stat(path, &st), 0);
     return st.st_ino;
 }
 
@@ -48,6 +47,18 @@ static void it_is_found_beside_the_gate(void **state)
     assert_refused("net", "No such file");
     assert_int_equal(symlink("parse", "libexec/sandgate/net"), 0);
     assert_int_equal(opened("net"), st.st_ino);
+}
+
+/* A build's own comes first: it is of the same version. */
+static void it_is_found_where_it_was_built(void **state)
+{
+    (void)state;
+    struct stat st;
+    assert_int_equal(mkdir("bin/src", 0755), 0);
+    assert_int_equal(mkdir("bin/src/roles", 0755), 0);
+    assert_int_equal(rename("libexec/sandgate/parse", "bin/src/roles/parse"), 0);
+    assert_int_equal(stat("bin/src/roles/parse", &st), 0);
+    assert_int_equal(opened("parse"), st.st_ino);
 }
 
 static void what_cannot_be_run_is_refused(void **state)
@@ -99,9 +110,8 @@ static void what_an_agent_can_change_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(it_is_found_beside_the_gate),
-        TEST(what_cannot_be_run_is_refused),
-        TEST(what_others_can_change_is_refused),
+        TEST(it_is_found_beside_the_gate),         TEST(it_is_found_where_it_was_built),
+        TEST(what_cannot_be_run_is_refused),       TEST(what_others_can_change_is_refused),
         TEST(what_an_agent_can_change_is_refused),
     };
     return cmocka_run_group_tests_name("role_program", tests, NULL, NULL);
