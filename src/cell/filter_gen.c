@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -134,13 +135,14 @@ struct condition {
     scmp_datum_t mask;
     scmp_datum_t value;
     bool in_namespaces; /* only there */
+    int error;          /* in place of the call; 0: it is made */
 };
 
 #define INT_BITS UINT32_MAX
 #define THREAD (CLONE_THREAD | CLONE_VM | CLONE_SIGHAND)
 #define WHEN(call, arg, mask, value)                                                               \
     {                                                                                              \
-        SCMP_SYS(call), #call, arg, mask, value, false                                             \
+        SCMP_SYS(call), #call, arg, mask, value, false, 0                                          \
     }
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
@@ -213,10 +215,37 @@ struct filter {
 static const char *const nothing[] = {NULL};
 static const struct condition no_conditions[] = {{0}};
 
+/* Looking up names, by the C library; servers, by libcurl; certificates, by OpenSSL. Landlock lets it read what its cell
+ * holds, and write nothing. */
+static const char *const for_network[] = {
+    "openat",     "pread64",  "readv",      "write",        "writev",      "lseek",
+    "statx",      "getuid",   "geteuid",    "getgid",       "getegid",     "connect",
+    "bind",       "recvfrom", "sendmmsg",   "recvmmsg",     "getsockname", "getpeername",
+    "setsockopt", "shutdown", "getsockopt", "poll",         "ppoll",       "pipe2",
+    "select",     "pselect6", "eventfd2",   "gettimeofday", "time",        NULL,
+};
+
+#define FAILS(call, arg, mask, value, error)                                                       \
+    {                                                                                              \
+        SCMP_SYS(call), #call, arg, mask, value, false, error                                      \
+    }
+
+/* TCP and UDP. The library asks others first where it may. */
+static const struct condition network_conditions[] = {
+    WHEN(socket, 0, INT_BITS, AF_INET),
+    WHEN(socket, 0, INT_BITS, AF_INET6),
+    FAILS(socket, 0, INT_BITS, AF_UNIX, EAFNOSUPPORT),
+    FAILS(socket, 0, INT_BITS, AF_NETLINK, EAFNOSUPPORT),
+    WHEN(socketpair, 0, INT_BITS, AF_UNIX),
+    WHEN(fcntl, 1, INT_BITS, F_SETFL),
+    {0},
+};
+
 static const struct filter filters[] = {
     {"worker", for_files, nothing, nothing, file_conditions, false},
     {"lone_worker", for_files, nothing, absent_without, file_conditions, true},
     {"committer", for_files, committer_allowed, nothing, file_conditions, false},
+    {"net", for_network, nothing, nothing, network_conditions, false},
     {"parse", nothing, nothing, nothing, no_conditions, false},
     {0},
 };
@@ -226,10 +255,10 @@ static void add_conditions(scmp_filter_ctx ctx, const struct condition *c, bool 
     for (; c->name; c++) {
         if (c->in_namespaces && alone)
             continue;
-        check_added(
-            seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->nr, 1,
-                             SCMP_CMP(c->arg, SCMP_CMP_MASKED_EQ, c->mask, c->value & c->mask)),
-            c->name);
+        check_added(seccomp_rule_add(
+                        ctx, c->error ? SCMP_ACT_ERRNO((uint32_t)c->error) : SCMP_ACT_ALLOW, c->nr,
+                        1, SCMP_CMP(c->arg, SCMP_CMP_MASKED_EQ, c->mask, c->value & c->mask)),
+                    c->name);
     }
 }
 
@@ -252,6 +281,13 @@ static void add_calls(scmp_filter_ctx ctx, uint32_t action, const char *const *n
         add_seccomp_call(ctx, action, *names);
 }
 
+static bool is_listed(const char *const *names, const char *name)
+{
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names;
+}
+
 static void filter_compile(const struct filter *filter, struct program *program)
 {
     scmp_filter_ctx ctx = seccomp_init(DEFAULT_ACTION);
@@ -265,8 +301,9 @@ static void filter_compile(const struct filter *filter, struct program *program)
     add_calls(ctx, SCMP_ACT_ALLOW, filter->more);
     add_calls(ctx, SCMP_ACT_ERRNO(EPERM), filter->refused);
     add_calls(ctx, SCMP_ACT_ERRNO(ENOSYS), absent);
-    if (!filter->alone) {
+    if (!filter->alone)
         add_calls(ctx, SCMP_ACT_ALLOW, allowed_in_namespaces);
+    if (!filter->alone && !is_listed(filter->calls, "openat")) {
         add_seccomp_call(ctx, SCMP_ACT_ERRNO(ENOSYS), "openat");
     }
 #ifdef SANDGATE_SANITIZED
@@ -311,7 +348,7 @@ int main(int argc, char **argv)
     } else if (strcmp(what, "reported") == 0) {
         filter_command_print_reported();
     } else {
-        fprintf(stderr, "usage: filter_gen worker|lone_worker|committer|parse|command|reported\n");
+        fprintf(stderr, "usage: filter_gen worker|lone_worker|committer|net|parse|command|reported\n");
         return 2;
     }
     return 0;

@@ -16,6 +16,7 @@
 #include "cell/filter_command.h"
 #include "cell/filter_committer.h"
 #include "cell/filter_lone_worker.h"
+#include "cell/filter_net.h"
 #include "cell/filter_parse.h"
 #include "cell/filter_worker.h"
 
@@ -75,6 +76,7 @@ static const struct lock {
     [ROLE_LONE_WORKER] = {PROGRAM(filter_lone_worker), .serves = true},
     [ROLE_COMMITTER] = {PROGRAM(filter_committer), .serves = true},
     [ROLE_COMMAND] = {PROGRAM(filter_command), .tcp = true, .connected = true, .answered = true},
+    [ROLE_NET] = {PROGRAM(filter_net), .serves = true, .tcp = true},
     [ROLE_PARSE] = {PROGRAM(filter_parse), .serves = true},
 };
 

@@ -21,6 +21,7 @@ struct call *call_new(void)
     call->request_fd = -1;
     buf_init(&call->decoded, 0);
     buf_init(&call->packed, 0);
+    buf_init(&call->sent, 0);
     buf_init(&call->reply_body, 0);
     return call;
 }
@@ -41,6 +42,7 @@ void call_free(struct call *call)
     fd_closep(&call->request_fd);
     buf_done(&call->decoded);
     buf_done(&call->packed);
+    buf_done(&call->sent);
     buf_done(&call->reply_body);
     buf_done(&call->text.out);
     if (call->look)
@@ -111,6 +113,13 @@ size_t call_plain_room(const struct call *call, const char *argument, int64_t as
     if (!given || yyjson_is_null(given))
         return call->plain_max;
     return (uint64_t)asked < call->plain_most ? (size_t)asked : call->plain_most;
+}
+
+void call_use_arguments(struct call *call, yyjson_doc *doc)
+{
+    yyjson_doc_free(call->doc);
+    call->doc = doc;
+    call->arguments = yyjson_doc_get_root(doc);
 }
 
 int call_adapt_arguments(struct call *call, struct err *err)

@@ -141,9 +141,11 @@ struct call {
     uint32_t sent_from;     /* the processor, for runners */
     int noted_in;           /* which of the sweep's files names this write */
     struct buf decoded;     /* request_body or path when it had to be decoded */
+    struct buf sent;        /* request_body of a request for the web that had to be decoded */
     struct buf packed;      /* request_body when it had to be put together */
     uint64_t token;         /* in the runner's hands under this name; 0: not there yet */
     struct call *wait_next; /* in a runner's queue */
+    unsigned redirects;     /* of a server that were followed */
     unsigned restarts;      /* cells that died while it was in that queue, or under a sweep */
     yyjson_doc *reply_doc;  /* owns the reply's strings */
     union op_reply reply;
@@ -201,6 +203,8 @@ yyjson_val *call_given(const struct call *call, const struct arg *arg);
 size_t call_expected_bytes(const struct call *call);
 /* How much content a plain answer may have: what the argument asks for, as far as it may, or what is usual. */
 size_t call_plain_room(const struct call *call, const char *argument, int64_t asked);
+/* Takes other arguments in the place of those that it has. */
+void call_use_arguments(struct call *call, yyjson_doc *doc);
 /* Brings its arguments into the form of its tool's table, where its dialect wants that. */
 int call_adapt_arguments(struct call *call, struct err *err);
 /* Whether its command may write to git directories: by a rule, or because someone was asked about just that. */

@@ -87,21 +87,19 @@ static const struct config_row rows[] = {
      .doc = "Follows symbolic links that stay inside an allowed directory."},
 
     /* tools: http */
-    {"tools.http.enabled", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true, .idle = "http",
+    {"tools.http.enabled", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
      .doc = "Offers `http`; without allowed domains it still reaches nothing."},
-    {"tools.http.allowedDomains", CONFIG_LIST, CONFIG_SUBSET, .idle = "http",
+    {"tools.http.allowedDomains", CONFIG_LIST, CONFIG_SUBSET,
      .doc = "Domains that may be asked, their subdomains included; `*` is every public one; unset, "
             "none."},
-    {"tools.http.blockedDomains", CONFIG_LIST, CONFIG_SUPERSET, .idle = "http",
+    {"tools.http.blockedDomains", CONFIG_LIST, CONFIG_SUPERSET,
      .doc = "Domains that are refused even when they are also allowed."},
     {"tools.http.allowedMethods", CONFIG_LIST, CONFIG_SUBSET, .text = "GET POST PUT DELETE",
-     .choices = "GET|POST|PUT|DELETE|HEAD|PATCH", .idle = "http",
-     .doc = "Request methods a caller may use."},
+     .choices = "GET|POST|PUT|DELETE|HEAD|PATCH", .doc = "Request methods a caller may use."},
     {"tools.http.timeoutMs", CONFIG_INT, CONFIG_LOWER, .number = 30000, .min = 1, .max = DAY_MS,
-     .idle = "http", .doc = "Milliseconds for a whole request, redirects included."},
+     .doc = "Milliseconds for a whole request, redirects included."},
     {"tools.http.maxResponseSize", CONFIG_SIZE, CONFIG_LOWER, .number = MIB, .min = 1,
-     .max = 16 * MIB, .idle = "http",
-     .doc = "Bytes kept of a response's body; the rest is cut and marked."},
+     .max = 16 * MIB, .doc = "Bytes kept of a response's body; the rest is cut and marked."},
 
     /* tools: browser */
     {"tools.browser.enabled", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true, .idle = "browser",
@@ -119,6 +117,16 @@ static const struct config_row rows[] = {
      .idle = "browser", .doc = "Milliseconds for loading and converting a page."},
     {"tools.browser.maxContentLength", CONFIG_SIZE, CONFIG_LOWER, .number = 100000, .min = 1,
      .max = 16 * MIB, .idle = "browser", .doc = "Bytes of a page's text that are returned."},
+
+    /* the network of tools */
+    {"network.ports", CONFIG_LIST, CONFIG_SUBSET, .text = "80 443",
+     .doc = "Ports of servers that tools may connect to."},
+    {"network.allowedAddresses", CONFIG_LIST, CONFIG_NEVER,
+     .doc = "Addresses that tools may connect to although they are not public (`127.0.0.1`, "
+            "`10.1.0.0/16`); unset, none."},
+    {"network.caFile", CONFIG_STRING, CONFIG_NEVER,
+     .doc =
+         "Certificates (PEM) of those who sign servers' certificates, in place of the machine's."},
 
     /* tools: sandbox */
     {"tools.sandbox.enabled", CONFIG_BOOL, CONFIG_NEVER, .number = false, .only = "false",
@@ -158,8 +166,7 @@ static const struct config_row rows[] = {
      .fallback = "policy.capabilities.command",
      .doc = "Whether one agent may start programs, by its id."},
     {"agents.*.capabilities.network", CONFIG_LIST, CONFIG_SUBSET,
-     .fallback = "policy.capabilities.network", .only = "", .lacks = NO_NETWORK,
-     .doc = "What one agent may reach, by its id."},
+     .fallback = "policy.capabilities.network", .doc = "What one agent may reach, by its id."},
     {"agents.*.capabilities.env", CONFIG_LIST, CONFIG_SUBSET, .unset_is_all = true,
      .fallback = "policy.capabilities.env",
      .doc = "The variables of one agent's commands, by its id."},
@@ -292,7 +299,7 @@ static const struct config_row rows[] = {
             "a session has."},
     {"policy.capabilities.command", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
      .doc = "Whether tools may start programs."},
-    {"policy.capabilities.network", CONFIG_LIST, CONFIG_SUBSET, .only = "", .lacks = NO_NETWORK,
+    {"policy.capabilities.network", CONFIG_LIST, CONFIG_SUBSET,
      .doc =
          "Domains that tools may reach, by the rules of `tools.http.allowedDomains`; unset, none."},
     {"policy.capabilities.env", CONFIG_LIST, CONFIG_SUBSET, .unset_is_all = true,

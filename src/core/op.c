@@ -407,6 +407,28 @@ static const struct arg page_request[] = {
     COUNT(offset, struct op_page_request),
     COUNT(max_bytes, struct op_page_request),
 };
+static const struct arg http_request[] = {
+    TEXT(url, struct op_http_request),         TEXT(host, struct op_http_request),
+    TEXT(method, struct op_http_request),      TEXT(headers, struct op_http_request),
+    TEXT(ports, struct op_http_request),       TEXT(allowed, struct op_http_request),
+    COUNT(timeout_ms, struct op_http_request), COUNT(max_bytes, struct op_http_request),
+};
+#define TOLD(field, most)                                                                          \
+    {                                                                                              \
+        .name = #field, .type = ARG_STRING, .flags = ARG_REQUIRED,                                 \
+        .offset = offsetof(struct op_http_reply, field), .max = (most)                             \
+    }
+static const struct arg http_reply[] = {
+    {.name = "status",
+     .type = ARG_INT,
+     .flags = ARG_REQUIRED,
+     .offset = offsetof(struct op_http_reply, status),
+     .max = 999},
+    TOLD(headers, OP_HTTP_HEADERS_MAX),
+    TOLD(type, OP_HTTP_TYPE_MAX),
+    TOLD(location, OP_HTTP_URL_MAX),
+    FLAG(truncated, struct op_http_reply),
+};
 static const struct arg page_reply[] = {
     {.name = "title",
      .type = ARG_STRING,

@@ -11,7 +11,6 @@
 #include "core/op_overlay.h"
 #include "core/op_preview.h"
 #include "core/op_web.h"
-#include "core/role_program.h"
 #include "core/spill.h"
 
 enum op_id {
@@ -20,7 +19,6 @@ enum op_id {
 #undef OP_ID
         OP_COUNT
 };
-
 enum file_type { TYPE_FILE, TYPE_DIRECTORY, TYPE_SYMLINK, TYPE_OTHER };
 extern const char *const file_type_names[];
 
@@ -441,6 +439,7 @@ union op_request {
     struct op_layer_commit_request layer_commit;
     struct op_layer_diff_request layer_diff;
     struct op_page_request page;
+    struct op_http_request http;
 };
 
 union op_reply {
@@ -466,6 +465,7 @@ union op_reply {
     struct op_layer_commit_reply layer_commit;
     struct op_layer_diff_reply layer_diff;
     struct op_page_reply page;
+    struct op_http_reply http;
     /* Of tools that need no operation. */
     int64_t time_ms;
     struct spill_page output;
@@ -484,19 +484,17 @@ struct op {
     enum op_body body;
     enum op_written written;
     enum preview_of preview;
-    bool (*check)(
-        const struct call *call); /* how the fields and the body of a reply fit together */
+    /* How the fields and the body of a reply fit together. */
+    bool (*check)(const struct call *call);
 };
 
 extern const struct op op_table[OP_COUNT];
-/* NULL: there is none of this name. */
+/* NULL: there is none of this name; the second is one of those that this role carries out. */
 const struct op *op_find(struct str name);
-/* The same of those that this role carries out. */
 const struct op *op_find_in(enum op_role role, struct str name);
 
 /* Temporary files begin with this, then the tag. Listings leave them out. */
 #define OP_TEMP_PREFIX ".sgt-"
-
 #include "core/op_packed.h"
 
 #endif

@@ -191,6 +191,14 @@ bool op_check_page(const struct call *call)
     return n <= q->max_bytes && (r->next == 0 || (r->next == q->offset + n && r->next < r->total));
 }
 
+bool op_check_http(const struct call *call)
+{
+    const struct op_http_reply *r = &call->reply.http;
+    int64_t n = (int64_t)call_body_bytes(call);
+    int64_t most = call->request.http.max_bytes;
+    return n <= most && (!r->truncated || n == most);
+}
+
 bool op_check_reply(const struct call *call)
 {
     bool fits = call->op->body != OP_BODY_NONE || call_body_bytes(call) == 0;

@@ -67,5 +67,6 @@ enum op_paths { OP_PATHS_ONE = 1, OP_PATHS_TWO };
  * role: which carries it out (enum op_role); body and check: as above. */
 #define OP_ROLE_LIST(ROW)                                                                          \
     /*  id, name, role, body, check */                                                             \
-    ROW(PAGE, page, PARSE, PAGE, page)
+    ROW(PAGE, page, PARSE, PAGE, page)                                                             \
+    ROW(HTTP, http, NET, PAGE, http)
 #endif

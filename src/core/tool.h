@@ -66,6 +66,9 @@ struct tool {
     /* RUN_BUILTIN: does the work. RUN_WORKER, RUN_ROLE: fills call->op and call->request from call->args.
      * RUN_COMMAND: makes call->command. RUN_SESSION: fills call->look. */
     int (*prepare)(struct call *call, struct err *err);
+    /* RUN_ROLE: after a reply. 1: another operation is to follow, which is in call->op and call->request; 0: it is done. NULL:
+     * it is. */
+    int (*next)(struct call *call, struct err *err);
     /* Whether what came back counts as done, before it is recorded; NULL: it does. */
     int (*judge)(const struct call *call, struct err *err);
     /* Writes the fields of the dialect's answer. May still fail. */

@@ -257,20 +257,27 @@ static bool domains_cover(const struct str *list, size_t n, const char *host)
 }
 
 /* Where nothing is said of the network, the domains that the operator gave the tool itself are what it may reach. */
-static const struct str *granted_domains(const struct check *check, size_t *ret_n)
+static const struct str *granted_domains(const struct grants *grants, const struct config *config,
+                                         const struct tool *tool, size_t *ret_n)
 {
-    const struct grants *grants = check->grants;
-    const struct tool *tool = check->facts->tool;
     *ret_n = grants->n_network;
-    if (grants->network_set || !tool || tool->dialect != DIALECT_SYSTEM)
+    if (grants->network_set || !tool)
         return grants->network;
     const struct str *own = NULL;
     *ret_n = 0;
-    if (strcmp(tool->name, "http") == 0)
-        config_list(check->config, "tools.http.allowedDomains", &own, ret_n);
+    if (strcmp(tool->name, "http") == 0 || strcmp(tool->name, "http_request") == 0)
+        config_list(config, "tools.http.allowedDomains", &own, ret_n);
     else if (strcmp(tool->name, "browser") == 0)
-        config_list(check->config, "tools.browser.allowedDomains", &own, ret_n);
+        config_list(config, "tools.browser.allowedDomains", &own, ret_n);
     return own;
+}
+
+bool grants_some_domain(const struct grants *grants, const struct config *config,
+                        const struct tool *tool)
+{
+    size_t n;
+    granted_domains(grants, config, tool, &n);
+    return n > 0;
 }
 
 static int check_domain(const struct check *check, struct str text, bool bare)
@@ -280,7 +287,7 @@ static int check_domain(const struct check *check, struct str text, bool bare)
     char what[160];
     struct err why;
     size_t n;
-    const struct str *list = granted_domains(check, &n);
+    const struct str *list = granted_domains(check->grants, check->config, check->facts->tool, &n);
     if ((bare ? domain_read(text, host, &why) : domain_of_url(text, host, &why)) < 0) {
         snprintf(check->facts->why, sizeof check->facts->why, "the address cannot be read: %.200s",
                  why.message);
@@ -335,7 +342,7 @@ static int check_network(const struct check *check)
         if (check_hosts(check, a, &seen) < 0)
             return -1;
     }
-    granted_domains(check, &n);
+    granted_domains(check->grants, check->config, check->facts->tool, &n);
     return seen || n
                ? 0
                : deny_capability(check, FIELD_NETWORK, check->grants->network_own, "", "nothing");

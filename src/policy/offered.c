@@ -10,7 +10,8 @@ static bool grants_nothing(const struct grant_list *list)
 
 /* Whether some call of the tool could stay within what is granted. What a tool needs may depend on the call: one of its
  * needs is enough then. */
-static bool may_be_granted(const struct grants *grants, const struct tool *tool)
+static bool may_be_granted(const struct grants *grants, const struct config *config,
+                           const struct tool *tool)
 {
     unsigned missing = 0;
     if (grants_nothing(&grants->read))
@@ -21,6 +22,8 @@ static bool may_be_granted(const struct grants *grants, const struct tool *tool)
         missing |= CAP_COMMAND;
     if (!grants->model)
         missing |= CAP_MODEL;
+    if (!grants_some_domain(grants, config, tool))
+        missing |= CAP_NETWORK;
     missing &= tool->capabilities;
     return tool->needs ? missing != tool->capabilities || missing == 0 : missing == 0;
 }
@@ -41,7 +44,7 @@ const struct tool **policy_offered(const struct policy *policy, enum dialect_id 
     struct grants *grants = grants_new(policy->config, agent, &ignored);
     size_t n = 0;
     for (const struct tool *t = NULL; grants && (t = registry_next(dialect, t));) {
-        if (!is_switched_on(policy, t) || !may_be_granted(grants, t))
+        if (!is_switched_on(policy, t) || !may_be_granted(grants, policy->config, t))
             continue;
         offered = mem_grow(offered, n + 2, sizeof *offered);
         offered[n++] = t;

@@ -118,6 +118,9 @@ struct grants {
     size_t n_network;
 };
 
+/* Whether some call of the tool may use the network. */
+bool grants_some_domain(const struct grants *grants, const struct config *config,
+                        const struct tool *tool);
 /* NULL: a list has something that is no path; the error's field is where. */
 struct grants *grants_new(const struct config *config, const char *agent, struct err *err);
 void grants_free(struct grants *grants);

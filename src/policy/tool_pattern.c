@@ -69,13 +69,6 @@ bool tool_pattern_matches(const struct tool_pattern *pattern, const struct tool 
            (tool->alias && pattern_matches_name(pattern, tool->alias));
 }
 
-static const struct arg http_args[] = {
-    {.name = "method", .type = ARG_STRING, .flags = ARG_REQUIRED},
-    {.name = "url", .type = ARG_STRING, .flags = ARG_REQUIRED, .use = ARG_URL},
-    {.name = "headers", .type = ARG_OBJECT},
-    {.name = "body", .type = ARG_STRING, .flags = ARG_CONTENT},
-};
-
 static const struct arg browser_args[] = {
     {.name = "url", .type = ARG_STRING, .flags = ARG_REQUIRED, .use = ARG_URL},
     {.name = "waitForSelector", .type = ARG_STRING},
@@ -83,10 +76,6 @@ static const struct arg browser_args[] = {
 };
 
 static const struct tool absent[] = {
-    {.dialect = DIALECT_SYSTEM,
-     .name = "http",
-     .args = ARG_TABLE(http_args, char),
-     .capabilities = CAP_NETWORK},
     {.dialect = DIALECT_SYSTEM,
      .name = "browser",
      .args = ARG_TABLE(browser_args, char),

@@ -162,8 +162,11 @@ static enum flight_result take_reply(struct call *call, const struct frame *fram
 }
 
 /* What can be wrong with a file. A worker has no say in policy, and a cell that is gone is noticed. */
-static bool worker_may_say(enum err_code code)
+static bool worker_may_say(const struct call *call, enum err_code code)
 {
+    if (call->op->role == OP_IN_NET &&
+        (code == ERR_NETWORK_DENIED || code == ERR_NETWORK_ERROR || code == ERR_TIMEOUT))
+        return true;
     switch ((int)code) {
     case ERR_INVALID_ARGUMENTS:
     case ERR_NOT_FOUND:
@@ -203,7 +206,7 @@ static enum flight_result take_error(const struct call *call, const struct frame
     const char *message = yyjson_get_str(yyjson_obj_get(root, "message"));
     const char *reason = yyjson_get_str(yyjson_obj_get(root, "reason"));
     const char *field = yyjson_get_str(yyjson_obj_get(root, "field"));
-    if (code < 0 || !message || !worker_may_say((enum err_code)code))
+    if (code < 0 || !message || !worker_may_say(call, (enum err_code)code))
         return FLIGHT_BROKEN;
     err_set(err, (enum err_code)code, "%s", message);
     snprintf(err->reason, sizeof err->reason, "%s", reason ? reason : "");

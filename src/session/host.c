@@ -91,6 +91,7 @@ void host_go_on(struct host *h)
 static void prepare_reply(struct call *call)
 {
     call->shelved = 0;
+    buf_done(&call->reply_body);
     call->reply_lost = false;
     buf_init(&call->reply_body, call->op->body == OP_BODY_NONE ? 0 : call->reply_max);
     if (!call->as_text)

@@ -52,6 +52,20 @@ static void role_give_up(void *owner, struct call *call, const struct err *err)
     pipeline_finish(call, err);
 }
 
+/* A call may have several operations, one after the other. */
+static void role_replied(void *owner, struct call *call, const struct err *err)
+{
+    struct role_cell *cell = owner;
+    struct err why;
+    int more = !err && call->tool->next ? call->tool->next(call, &why) : 0;
+    if (more > 0 && call->kill_ns)
+        pipeline_finish(call, &(struct err){.code = ERR_CANCELLED});
+    else if (more > 0)
+        role_cells_start(cell->cells, call);
+    else
+        pipeline_finish(call, more < 0 ? &why : err);
+}
+
 static void role_came_back(void *owner, struct call *call)
 {
     (void)owner;
@@ -99,7 +113,7 @@ static const struct host_owner role_owner = {
     .opening = role_opening,
     .go_on = role_go_on,
     .give_up = role_give_up,
-    .replied = role_give_up,
+    .replied = role_replied,
     .came_back = role_came_back,
     .command_ended = role_command_ended,
     .gone = role_gone,
@@ -111,12 +125,17 @@ static const struct host_owner role_owner = {
 
 /* --- their specification */
 
-static int add_role_files(const char *const *files, struct cell_spec *spec, struct err *err)
+static int add_role_files(const struct role_file *file, const struct config *config,
+                          struct cell_spec *spec, struct err *err)
 {
-    for (; files && *files; files++) {
+    for (; file && file->inside; file++) {
+        const char *host = file->setting ? config_text(config, file->setting) : file->host;
         struct stat st;
-        if (stat(*files, &st) == 0 && S_ISREG(st.st_mode) &&
-            spec_add_file(spec, *files, *files, err) < 0)
+        bool there = host && stat(host, &st) == 0 && S_ISREG(st.st_mode);
+        if (host && file->setting && !there)
+            return err_set(err, ERR_SANDBOX_UNAVAILABLE, "%s: %.200s is not there", file->setting,
+                           host);
+        if (there && spec_add_file(spec, host, file->inside, err) < 0)
             return -1;
     }
     return 0;
@@ -137,7 +156,7 @@ static int make_role_spec(struct role_cell *cell, const struct role_program *rol
                                .tier = TIER_FULL};
     spec_choose_owner(spec, geteuid(), getegid(),
                       (uint32_t)config_int(cell->cells->at->config, "cell.uid"));
-    return add_role_files(role->files, spec, err);
+    return add_role_files(role->files, cell->cells->at->config, spec, err);
 }
 
 static int begin_role(struct role_cell *cell, enum op_role role, struct err *err)

@@ -198,6 +198,11 @@ def forms(binary=BINARY):
     program = base / "sandgate"
     shutil.copy(binary, program)
     program.chmod(0o755)
+    roles = base / "src/roles"
+    roles.mkdir(parents=True)
+    for role in (BUILD / "src/roles").glob("*"):
+        if role.is_file() and os.access(role, os.X_OK):
+            shutil.copy(role, roles)
     uids = [("root", 0), ("user", PLAIN_UID)] if AM_ROOT else [("user", os.geteuid())]
     made = []
     for name, uid in uids:

@@ -65,7 +65,7 @@ def difference(files, listed, kind, where):
         yield f"{where} names {name}, but there is no {kind}/{name}.c"
 
 
-SHARED_BY_TOOLS = {"file", "manifest", "node_encoding", "run", "search", "show"}
+SHARED_BY_TOOLS = {"file", "manifest", "node_encoding", "run", "search", "show", "web", "web_answer"}
 
 
 def unlisted_tools():
