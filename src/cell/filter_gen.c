@@ -281,7 +281,7 @@ static void add_calls(scmp_filter_ctx ctx, uint32_t action, const char *const *n
         add_seccomp_call(ctx, action, *names);
 }
 
-static bool is_listed(const char *const *names, const char *name)
+static bool is_call_listed(const char *const *names, const char *name)
 {
     while (*names && strcmp(*names, name) != 0)
         names++;
@@ -303,7 +303,7 @@ static void filter_compile(const struct filter *filter, struct program *program)
     add_calls(ctx, SCMP_ACT_ERRNO(ENOSYS), absent);
     if (!filter->alone)
         add_calls(ctx, SCMP_ACT_ALLOW, allowed_in_namespaces);
-    if (!filter->alone && !is_listed(filter->calls, "openat")) {
+    if (!filter->alone && !is_call_listed(filter->calls, "openat")) {
         add_seccomp_call(ctx, SCMP_ACT_ERRNO(ENOSYS), "openat");
     }
 #ifdef SANDGATE_SANITIZED
