@@ -118,16 +118,6 @@ static const struct config_row rows[] = {
     {"tools.browser.maxContentLength", CONFIG_SIZE, CONFIG_LOWER, .number = 100000, .min = 1,
      .max = 16 * MIB, .idle = "browser", .doc = "Bytes of a page's text that are returned."},
 
-    /* the network of tools */
-    {"network.ports", CONFIG_LIST, CONFIG_SUBSET, .text = "80 443",
-     .doc = "Ports of servers that tools may connect to."},
-    {"network.allowedAddresses", CONFIG_LIST, CONFIG_NEVER,
-     .doc = "Addresses that tools may connect to although they are not public (`127.0.0.1`, "
-            "`10.1.0.0/16`); unset, none."},
-    {"network.caFile", CONFIG_STRING, CONFIG_NEVER,
-     .doc =
-         "Certificates (PEM) of those who sign servers' certificates, in place of the machine's."},
-
     /* tools: sandbox */
     {"tools.sandbox.enabled", CONFIG_BOOL, CONFIG_NEVER, .number = false, .only = "false",
      .lacks = "containers are not available",
@@ -355,6 +345,14 @@ static const struct config_row rows[] = {
     {"model.baseUrl", CONFIG_STRING, CONFIG_NEVER, .env = "MODEL_BASE_URL", .only = "",
      .lacks = NO_MODEL,
      .doc = "The address of the model endpoint; unset, the provider's usual one."},
+    {"network.ports", CONFIG_LIST, CONFIG_SUBSET, .text = "80 443",
+     .doc = "Ports of servers that tools may connect to."},
+    {"network.allowedAddresses", CONFIG_LIST, CONFIG_NEVER,
+     .doc = "Addresses that tools may connect to although they are not public (`127.0.0.1`, "
+            "`10.1.0.0/16`); unset, none."},
+    {"network.caFile", CONFIG_STRING, CONFIG_NEVER,
+     .doc =
+         "Certificates (PEM) of those who sign servers' certificates, in place of the machine's."},
     {"limits.maxRequestBytes", CONFIG_SIZE, CONFIG_NEVER, .number = 32 * MIB, .min = KIB,
      .max = GIB, .doc = "The longest request that is read."},
     {"limits.maxReplyBytes", CONFIG_SIZE, CONFIG_NEVER, .number = 16 * MIB, .min = KIB, .max = GIB,
