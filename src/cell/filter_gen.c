@@ -212,6 +212,15 @@ struct filter {
     bool alone; /* not in namespaces */
 };
 
+/* The alarm that ends a call, and the stack that a guest's fault is handled on. */
+static const char *const for_tools[] = {"setitimer", "sigaltstack", NULL};
+
+/* A compiled module is made executable before it can be written out. Nothing calls it. */
+static const struct condition compile_conditions[] = {
+    WHEN(mprotect, 2, INT_BITS, PROT_READ | PROT_EXEC),
+    {0},
+};
+
 static const char *const nothing[] = {NULL};
 static const struct condition no_conditions[] = {{0}};
 
@@ -246,6 +255,8 @@ static const struct filter filters[] = {
     {"lone_worker", for_files, nothing, absent_without, file_conditions, true},
     {"committer", for_files, committer_allowed, nothing, file_conditions, false},
     {"net", for_network, nothing, nothing, network_conditions, false},
+    {"wasm", for_tools, nothing, nothing, no_conditions, false},
+    {"compile", for_tools, nothing, nothing, compile_conditions, false},
     {"parse", nothing, nothing, nothing, no_conditions, false},
     {0},
 };
@@ -348,7 +359,9 @@ int main(int argc, char **argv)
     } else if (strcmp(what, "reported") == 0) {
         filter_command_print_reported();
     } else {
-        fprintf(stderr, "usage: filter_gen worker|lone_worker|committer|net|parse|command|reported\n");
+        fprintf(stderr,
+                "usage: filter_gen worker|lone_worker|committer|net|parse|wasm|compile|command|"
+                "reported\n");
         return 2;
     }
     return 0;

@@ -17,7 +17,9 @@
 #include "cell/filter_committer.h"
 #include "cell/filter_lone_worker.h"
 #include "cell/filter_net.h"
+#include "cell/filter_compile.h"
 #include "cell/filter_parse.h"
+#include "cell/filter_wasm.h"
 #include "cell/filter_worker.h"
 
 /* Linux 5.19: once its call has been seen, only a deadly signal ends the wait for an answer. Otherwise
@@ -78,6 +80,8 @@ static const struct lock {
     [ROLE_COMMAND] = {PROGRAM(filter_command), .tcp = true, .connected = true, .answered = true},
     [ROLE_NET] = {PROGRAM(filter_net), .serves = true, .tcp = true},
     [ROLE_PARSE] = {PROGRAM(filter_parse), .serves = true},
+    [ROLE_WASM] = {PROGRAM(filter_wasm), .serves = true},
+    [ROLE_COMPILE] = {PROGRAM(filter_compile), .serves = true},
 };
 
 static int filter_calls(const struct lock *lock, int *ret_listener, struct err *err)

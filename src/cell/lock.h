@@ -8,7 +8,16 @@
 /* Who is locked, a row each in lock.c: the worker, which serves the gate's calls; the same without namespaces; the one that takes
  * over what an overlay session has changed, and so makes links and extended attributes; a command's first process and all that
  * it starts, programs of hooks too; programs of their own (core/role_program.h), which lock themselves once they are loaded. */
-enum role { ROLE_WORKER, ROLE_LONE_WORKER, ROLE_COMMITTER, ROLE_COMMAND, ROLE_PARSE, ROLE_NET };
+enum role {
+    ROLE_WORKER,
+    ROLE_LONE_WORKER,
+    ROLE_COMMITTER,
+    ROLE_COMMAND,
+    ROLE_PARSE,
+    ROLE_NET,
+    ROLE_WASM,
+    ROLE_COMPILE,
+};
 
 /* No program that is started from here on has a capability. The others do this too; to have it done before they are
  * forked is quicker. */

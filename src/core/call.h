@@ -102,6 +102,8 @@ struct call {
     /* What a command prints, as it comes; NULL: nobody listens. */
     void (*output)(struct call *call, enum stream stream, struct str bytes);
     void *front;
+    void *own;              /* of one that a session makes for itself */
+    struct call *compiling; /* what it waits for: its tool's module is compiled; NULL: it is */
 
     /* Filled in on the way. */
     const struct tool *tool;

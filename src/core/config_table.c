@@ -312,8 +312,8 @@ static const struct config_row rows[] = {
      .doc = "The tool may be missing."},
 
     /* the runtime itself */
-    {"runtime.tools", CONFIG_ENUM, CONFIG_ORDER, .text = "builtin", .choices = "wasm|builtin",
-     .env = "TOOL_RUNTIME", .only = "builtin", .lacks = "tools with a manifest cannot be run",
+    {"runtime.tools", CONFIG_ENUM, CONFIG_ORDER, .text = "wasm", .choices = "wasm|builtin",
+     .env = "TOOL_RUNTIME",
      .doc = "`wasm` runs tools that come with a manifest; `builtin` lists them but refuses calls."},
     {"runtime.toolFolders", CONFIG_LIST, CONFIG_NEVER,
      .doc = "Folders, by their absolute paths, in which each `NAME/manifest.json` is a tool: see "

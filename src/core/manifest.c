@@ -358,6 +358,7 @@ void manifest_free(struct manifest *m)
     free((void *)(uintptr_t)m->tool.alias);
     free(m->args);
     free(m->folder);
+    free(m->store);
     yyjson_doc_free(m->doc);
     free(m);
 }

@@ -27,6 +27,7 @@ struct manifest {
     struct tool tool; /* its row, first: a call's tool leads here */
     yyjson_doc *doc;  /* owns all texts */
     char *folder;     /* where it lies; NULL: nowhere */
+    char *store;      /* the folder where what its module was compiled to is kept; NULL: nowhere */
     const char *version;
     const char *module; /* the name of a file beside it */
     const char *sha256; /* of that */

@@ -401,6 +401,21 @@ static const struct arg layer_diff_reply[] = {
     FLAG(cut, struct op_layer_diff_reply),
 };
 
+static const struct arg run_tool_request[] = {
+    TEXT(name, struct op_run_tool_request),        COUNT(module, struct op_run_tool_request),
+    COUNT(timeout_ms, struct op_run_tool_request), COUNT(memory, struct op_run_tool_request),
+    COUNT(fuel, struct op_run_tool_request),       COUNT(output, struct op_run_tool_request),
+};
+static const struct arg run_tool_reply[] = {
+    COUNT(output, struct op_run_tool_reply),
+    COUNT(dropped, struct op_run_tool_reply),
+    COUNT(fuel, struct op_run_tool_reply),
+    COUNT(memory, struct op_run_tool_reply),
+};
+
+static const struct arg compile_request[] = {COUNT(max_bytes, struct op_compile_request)};
+static const struct arg compile_reply[] = {COUNT(bytes, struct op_compile_reply)};
+
 static const struct arg page_request[] = {
     TEXT(url, struct op_page_request),
     TEXT(type, struct op_page_request),

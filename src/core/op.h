@@ -7,9 +7,11 @@
 
 #include "core/arg.h"
 #include "core/file_kind.h"
+#include "core/op_git.h"
 #include "core/op_list.h"
 #include "core/op_overlay.h"
 #include "core/op_preview.h"
+#include "core/op_tool.h"
 #include "core/op_web.h"
 #include "core/spill.h"
 
@@ -402,19 +404,6 @@ struct op_git_import_request {
     bool fsync;
 };
 
-/* The body is packed layers: names that were not taken over, the first OP_DROPPED_TOLD of them and those because of
- * which nothing was. */
-#define OP_DROPPED_TOLD 16
-#define OP_DROPPED_MAX 24
-struct op_git_import_reply {
-    int64_t taken;   /* files that were written or removed */
-    int64_t dropped; /* names that were not taken over */
-    int64_t kept;    /* objects and packs that the command removed, and that stay */
-    int64_t shallow; /* files that say where history ends, among those taken over */
-    int64_t
-        refused; /* git directories of which nothing was taken over, because of one of these names */
-};
-
 union op_request {
     struct op_writing writing;
     struct op_two_paths two_paths;
@@ -440,6 +429,8 @@ union op_request {
     struct op_layer_diff_request layer_diff;
     struct op_page_request page;
     struct op_http_request http;
+    struct op_run_tool_request run_tool;
+    struct op_compile_request compile;
 };
 
 union op_reply {
@@ -466,6 +457,8 @@ union op_reply {
     struct op_layer_diff_reply layer_diff;
     struct op_page_reply page;
     struct op_http_reply http;
+    struct op_run_tool_reply run_tool;
+    struct op_compile_reply compile;
     /* Of tools that need no operation. */
     int64_t time_ms;
     struct spill_page output;

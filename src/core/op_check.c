@@ -183,6 +183,19 @@ bool op_check_layer_commit(const struct call *call)
     return r == 0 && count == call->reply.layer_commit.left;
 }
 
+bool op_check_run_tool(const struct call *call)
+{
+    const struct op_run_tool_request *q = &call->request.run_tool;
+    const struct op_run_tool_reply *r = &call->reply.run_tool;
+    int64_t n = (int64_t)call_body_bytes(call);
+    return r->output <= n && r->output <= q->output && n - r->output <= (int64_t)OP_TOOL_LOG_MAX;
+}
+
+bool op_check_compile(const struct call *call)
+{
+    return call->reply.compile.bytes == (int64_t)call_body_bytes(call);
+}
+
 bool op_check_page(const struct call *call)
 {
     const struct op_page_request *q = &call->request.page;

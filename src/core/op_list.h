@@ -68,5 +68,7 @@ enum op_paths { OP_PATHS_ONE = 1, OP_PATHS_TWO };
 #define OP_ROLE_LIST(ROW)                                                                          \
     /*  id, name, role, body, check */                                                             \
     ROW(PAGE, page, PARSE, PAGE, page)                                                             \
-    ROW(HTTP, http, NET, PAGE, http)
+    ROW(HTTP, http, NET, PAGE, http)                                                               \
+    ROW(RUN_TOOL, run_tool, WASM, PAGE, run_tool)                                                  \
+    ROW(COMPILE, compile, COMPILE, PAGE, compile)
 #endif

@@ -14,5 +14,7 @@ static const struct role_file net_files[] = {
 
 const struct role_program role_programs[OP_ROLES] = {
     [OP_IN_NET] = {.name = "net", .network = true, .files = net_files},
+    [OP_IN_WASM] = {.name = "wasm", .runs_tools = true, .one_a_tool = true},
+    [OP_IN_COMPILE] = {.name = "wasm_compile", .runs_tools = true},
     [OP_IN_PARSE] = {.name = "parse"},
 };

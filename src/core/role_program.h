@@ -9,7 +9,9 @@
 enum op_role {
     OP_IN_WORKER, /* in the session's cell, by the gate's own file */
     OP_IN_NET, /* asks servers; has the network, and no file but those by which it finds and knows them */
-    OP_IN_PARSE, /* reads web pages; has neither network nor files */
+    OP_IN_PARSE,   /* reads web pages; has neither network nor files */
+    OP_IN_WASM,    /* runs a tool in WebAssembly; has neither network nor files */
+    OP_IN_COMPILE, /* compiles one, the same */
     OP_ROLES
 };
 
@@ -25,6 +27,8 @@ struct role_file {
 
 struct role_program {
     const char *name; /* of its file in libexec/sandgate; NULL: it has none */
+    bool runs_tools;  /* or reads them: what can be wrong with one is told */
+    bool one_a_tool;  /* each tool has a cell of its own, with its module (session/modules.h) */
     bool network;     /* it is in the network that the gate is in */
     const struct role_file
         *files; /* of the machine that it sees; ends with an empty row; NULL: none */

@@ -94,7 +94,8 @@ static void write_annotations(const struct tool *tool, struct json_out *j)
 static void write_output_schema(const struct tool *tool, const struct dialect *dialect,
                                 struct json_out *j)
 {
-    if (dialect->text)
+    /* A tool that came with a manifest may answer with any JSON. */
+    if (dialect->text || tool->input)
         return;
     jo_key(j, "outputSchema");
     if (dialect->result_schema) {

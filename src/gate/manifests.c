@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "base/trusted.h"
 #include "core/registry.h"
+#include "gate/state.h"
 #include "tools/manifest.h"
 
 #define MANIFESTS_MAX 256
@@ -23,6 +24,7 @@ struct manifests {
     struct manifest *all[MANIFESTS_MAX];
     const struct tool *tools[MANIFESTS_MAX + 1];
     size_t n;
+    char *store; /* the state folder */
 };
 
 /* --- one of them */
@@ -109,6 +111,7 @@ static void add_manifest(struct manifests *m, const char *folder, const char *na
         manifest_free(manifest);
         return;
     }
+    manifest->store = m->store ? mem_format("%s/modules", m->store) : NULL;
     manifest_tool_init(manifest);
     m->all[m->n] = manifest;
     m->tools[m->n++] = &manifest->tool;
@@ -157,6 +160,7 @@ int manifests_load(const struct config *config, struct manifests **ret, struct e
     if (!config_list(config, field, &folders, &count) || count == 0)
         return 0;
     struct manifests *m = mem_zero(sizeof *m);
+    m->store = state_path();
     for (size_t i = 0; i < count; i++) {
         FREE_AT_END char *folder = mem_copy_str(folders[i]);
         if (add_folder(m, folder, err) < 0) {
@@ -176,5 +180,6 @@ void manifests_free(struct manifests *m)
     registry_use_more(NULL);
     for (size_t i = 0; i < m->n; i++)
         manifest_free(m->all[i]);
+    free(m->store);
     free(m);
 }

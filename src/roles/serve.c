@@ -188,7 +188,7 @@ static bool is_started_by_gate(int argc)
            fstat(CELL_WORK_FD, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-static int lock_role(const struct served *role, struct err *err)
+int role_lock(const struct served *role, struct err *err)
 {
     FD_AT_END int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     struct landlock_rule all = {.folder = root};
@@ -213,7 +213,7 @@ int role_main(int argc, char **argv, const struct served *role)
     prctl(PR_SET_DUMPABLE, 0);
     signal(SIGPIPE, SIG_IGN);
     reserve_make(ROLE_RESERVE);
-    if ((role->prepare && role->prepare(&err) < 0) || lock_role(role, &err) < 0)
+    if ((role->prepare && role->prepare(&err) < 0) || (!role->late && role_lock(role, &err) < 0))
         return report_failure(&err);
     if (report_send(FRAME_READY, 0, NULL, false) < 0)
         return 1;

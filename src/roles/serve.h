@@ -25,6 +25,7 @@ struct role_call {
 struct served {
     enum role lock;
     enum op_role of;
+    bool late;  /* locks itself (role_lock) with its first call, which brings what it has to load */
     bool files; /* reads the files of its row also when it is locked */
     /* While it is not locked: loads what is loaded late. NULL: nothing. */
     int (*prepare)(struct err *err);
@@ -36,6 +37,9 @@ struct served {
 
 /* The result is the exit status of the process. */
 int role_main(int argc, char **argv, const struct served *role);
+
+/* For one that is `late`: there is no way back. */
+int role_lock(const struct served *role, struct err *err);
 
 /* For `loop`. What came next: 1 with a call (to be freed), 2: the call of *ret_token is to be cancelled, 0: the gate is gone.
  * -EAGAIN where `wait` is false and nothing has come; another -errno. Calls of another role are answered here. */

@@ -161,9 +161,25 @@ static enum flight_result take_reply(struct call *call, const struct frame *fram
     return op_check_reply(call) ? FLIGHT_DONE : FLIGHT_BROKEN;
 }
 
+/* A tool ends in ways that a file operation does not. */
+static bool tool_may_say(const struct call *call, enum err_code code)
+{
+    static const enum err_code codes[] = {ERR_TIMEOUT, ERR_MEMORY_LIMIT,      ERR_FUEL_LIMIT,
+                                          ERR_TRAP,    ERR_CAPABILITY_DENIED, ERR_NOT_SUPPORTED};
+    if (!role_programs[call->op->role].runs_tools)
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+        if (code == codes[i])
+            return true;
+    }
+    return false;
+}
+
 /* What can be wrong with a file. A worker has no say in policy, and a cell that is gone is noticed. */
 static bool worker_may_say(const struct call *call, enum err_code code)
 {
+    if (tool_may_say(call, code))
+        return true;
     if (call->op->role == OP_IN_NET &&
         (code == ERR_NETWORK_DENIED || code == ERR_NETWORK_ERROR || code == ERR_TIMEOUT))
         return true;

@@ -5,26 +5,118 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "core/call_limits.h"
 #include "core/pipeline.h"
+#include "session/modules.h"
+
+/* How long compiling a module may take; a call's own time begins behind it. */
+#define COMPILE_NS 120000000000u
+/* The program ends a tool that takes too long. This much later its cell is ended. */
+#define TOOL_GRACE_NS 2000000000u
 
 struct role_cell {
+    struct role_cell *next; /* of one that a tool has for itself */
     struct role_cells *cells;
+    const struct tool *tool;
     struct host host;
     struct cell_spec spec;
-    bool known; /* the specification is made */
+    bool loaded; /* the module of its tool was sent to it */
 };
 
 struct role_cells {
+    uv_loop_t *loop;
     const struct workplace *at;
     role_program_fn find;
     struct role_cell cell[OP_ROLES];
+    struct role_cell *of_tools;
 };
+
+static void role_cell_init(struct role_cell *cell, struct role_cells *cells);
 
 static struct role_cell *role_of_call(struct role_cells *cells, const struct call *call)
 {
-    return &cells->cell[call->op->role];
+    if (!role_programs[call->op->role].one_a_tool)
+        return &cells->cell[call->op->role];
+    struct role_cell *cell = cells->of_tools;
+    while (cell && cell->tool != call->tool)
+        cell = cell->next;
+    if (cell)
+        return cell;
+    cell = mem_zero(sizeof *cell);
+    cell->tool = call->tool;
+    cell->next = cells->of_tools;
+    cells->of_tools = cell;
+    role_cell_init(cell, cells);
+    return cell;
+}
+
+/* One of our own has no pipeline. */
+static void finish_role_call(struct call *call, const struct err *err)
+{
+    if (call->pipeline) {
+        pipeline_finish(call, err);
+        return;
+    }
+    call->failed = err != NULL;
+    if (err)
+        call->err = *err;
+    call->answer(call);
+}
+
+/* --- modules of tools */
+
+/* The first call of a cell takes it along, as a part of its body. False: it is not compiled yet. */
+static bool bring_module(struct call *call)
+{
+    struct buf body = BUF_INIT(OP_COMPILED_MAX + call->decoded.len);
+    if (!modules_compiled((const void *)call->tool, &body)) {
+        buf_done(&body);
+        return false;
+    }
+    call->request.run_tool.module = (int64_t)body.len;
+    buf_add(&body, call->decoded.data, call->decoded.len);
+    buf_done(&call->packed);
+    call->packed = body;
+    call->request_body = buf_str(&call->packed);
+    return !body.failed;
+}
+
+/* A tool's calls are done in turn, each in its own time. */
+static void send_role_call(struct role_cell *cell, struct call *call)
+{
+    if (cell->tool) {
+        uint64_t each = (uint64_t)call->request.run_tool.timeout_ms * 1000000u + TOOL_GRACE_NS;
+        call->deadline_ns = clock_mono_ns() + each * (1 + flight_count(&cell->host.flight));
+        if (!cell->loaded && !call->request.run_tool.module && !bring_module(call)) {
+            pipeline_finish(call, &(struct err){.code = ERR_SESSION_BUSY,
+                                                .message = "the tool's module is gone; try again"});
+            return;
+        }
+        cell->loaded = true;
+    }
+    host_send(&cell->host, call, call->reply_max);
+}
+
+static void start_compiled(struct role_cells *cells, struct call *call);
+
+static void on_compiled(struct call *job)
+{
+    struct call *call = job->front;
+    struct role_cells *cells = job->own;
+    struct err err;
+    call->compiling = NULL;
+    if (job->failed)
+        pipeline_finish(call, &job->err);
+    else if (call->kill_ns)
+        pipeline_finish(call, &(struct err){.code = ERR_CANCELLED});
+    else if (modules_keep((const void *)call->tool, buf_str(&job->reply_body), &err) < 0)
+        pipeline_finish(call, &err);
+    else
+        start_compiled(cells, call);
+    call_free(job);
 }
 
 /* --- what the host of a role's cell tells */
@@ -41,15 +133,15 @@ static void role_go_on(void *owner, struct call *call)
 {
     struct role_cell *cell = owner;
     if (call->kill_ns)
-        pipeline_finish(call, &(struct err){.code = ERR_CANCELLED});
+        finish_role_call(call, &(struct err){.code = ERR_CANCELLED});
     else
-        host_send(&cell->host, call, call->reply_max);
+        send_role_call(cell, call);
 }
 
 static void role_give_up(void *owner, struct call *call, const struct err *err)
 {
     (void)owner;
-    pipeline_finish(call, err);
+    finish_role_call(call, err);
 }
 
 /* A call may have several operations, one after the other. */
@@ -57,6 +149,10 @@ static void role_replied(void *owner, struct call *call, const struct err *err)
 {
     struct role_cell *cell = owner;
     struct err why;
+    if (!call->pipeline) {
+        finish_role_call(call, err);
+        return;
+    }
     int more = !err && call->tool->next ? call->tool->next(call, &why) : 0;
     if (more > 0 && call->kill_ns)
         pipeline_finish(call, &(struct err){.code = ERR_CANCELLED});
@@ -80,7 +176,8 @@ static void role_command_ended(void *owner, const struct frame *frame)
 
 static void role_gone(void *owner)
 {
-    (void)owner;
+    struct role_cell *cell = owner;
+    cell->loaded = false;
 }
 
 static void role_lost(void *owner, struct call *call)
@@ -168,20 +265,62 @@ static int begin_role(struct role_cell *cell, enum op_role role, struct err *err
 
 /* --- calls */
 
-void role_cells_start(struct role_cells *cells, struct call *call)
+static void start_compiled(struct role_cells *cells, struct call *call)
 {
     struct role_cell *cell = role_of_call(cells, call);
     struct err err;
-    if (call_limits_check(call, &err) < 0 || begin_role(cell, call->op->role, &err) < 0)
-        pipeline_finish(call, &err);
+    if (begin_role(cell, call->op->role, &err) < 0)
+        finish_role_call(call, &err);
     else if (cell->host.state == HOST_OPEN)
-        host_send(&cell->host, call, call->reply_max);
+        send_role_call(cell, call);
     else
         host_wait(&cell->host, call);
 }
 
+/* In a process of its own, and outside of the call's time. */
+static void compile_first(struct role_cells *cells, struct call *call)
+{
+    struct err err;
+    struct call *job = call_new();
+    buf_init(&job->packed, MODULE_BYTES_MAX + 1);
+    if (modules_source((const void *)call->tool, &job->packed, &err) < 0) {
+        call_free(job);
+        pipeline_finish(call, &err);
+        return;
+    }
+    log_warning("compiling the tool %s, once for this machine", call->tool->name);
+    job->tool = call->tool;
+    job->workplace = call->workplace;
+    job->op = &op_table[OP_COMPILE];
+    job->request.compile.max_bytes = (int64_t)OP_COMPILED_MAX;
+    job->request_body = buf_str(&job->packed);
+    job->reply_max = OP_COMPILED_MAX;
+    job->answer = on_compiled;
+    job->front = call;
+    job->own = cells;
+    call->compiling = job;
+    call->deadline_ns = clock_mono_ns() + COMPILE_NS;
+    start_compiled(cells, job);
+}
+
+void role_cells_start(struct role_cells *cells, struct call *call)
+{
+    struct err err;
+    bool of_tool = role_programs[call->op->role].one_a_tool;
+    if (call_limits_check(call, &err) < 0)
+        pipeline_finish(call, &err);
+    else if (of_tool && !role_of_call(cells, call)->loaded && !bring_module(call))
+        compile_first(cells, call);
+    else
+        start_compiled(cells, call);
+}
+
 void role_cells_cancel(struct role_cells *cells, struct call *call)
 {
+    if (call->compiling) {
+        host_kill(&role_of_call(cells, call->compiling)->host, "the compiler is not needed");
+        return;
+    }
     struct host *host = &role_of_call(cells, call)->host;
     if (host_unwait(host, call) || host_unsend(host, call))
         pipeline_finish(call, &(struct err){.code = ERR_CANCELLED});
@@ -191,6 +330,8 @@ void role_cells_cancel(struct role_cells *cells, struct call *call)
 
 void role_cells_kill(struct role_cells *cells, struct call *call)
 {
+    if (call->compiling)
+        call = call->compiling;
     host_kill(&role_of_call(cells, call)->host, "a call did not stop in time");
 }
 
@@ -200,24 +341,36 @@ pid_t role_cells_group(const struct role_cells *cells, enum op_role role)
     return host->cell ? cell_group(host->cell) : 0;
 }
 
+static void role_cell_init(struct role_cell *cell, struct role_cells *cells)
+{
+    cell->cells = cells;
+    host_init(&cell->host, cells->loop, &cell->spec, &role_owner, cell);
+    cell->host.once = true; /* replies come without a shelf */
+}
+
 struct role_cells *role_cells_new(uv_loop_t *loop, const struct workplace *at, role_program_fn find)
 {
     struct role_cells *cells = mem_zero(sizeof *cells);
-    *cells = (struct role_cells){.at = at, .find = find};
-    for (size_t i = 0; i < OP_ROLES; i++) {
-        struct role_cell *cell = &cells->cell[i];
-        cell->cells = cells;
-        host_init(&cell->host, loop, &cell->spec, &role_owner, cell);
-        cell->host.once = true; /* replies come without a shelf */
-    }
+    *cells = (struct role_cells){.loop = loop, .at = at, .find = find};
+    for (size_t i = 0; i < OP_ROLES; i++)
+        role_cell_init(&cells->cell[i], cells);
     return cells;
+}
+
+static void role_cell_done(struct role_cell *cell)
+{
+    host_done(&cell->host);
+    spec_done(&cell->spec);
 }
 
 void role_cells_free(struct role_cells *cells)
 {
-    for (size_t i = 0; cells && i < OP_ROLES; i++) {
-        host_done(&cells->cell[i].host);
-        spec_done(&cells->cell[i].spec);
+    for (size_t i = 0; cells && i < OP_ROLES; i++)
+        role_cell_done(&cells->cell[i]);
+    for (struct role_cell *cell = cells ? cells->of_tools : NULL, *next; cell; cell = next) {
+        next = cell->next;
+        role_cell_done(cell);
+        free(cell);
     }
     free(cells);
 }

@@ -403,7 +403,7 @@ MISSPELT = {
     "policy.enabled.bah": {"policy": {"enabled": {"bah": False}}},
     "hooks[0].toolName": {"hooks": [{"event": "tool:after", "toolName": "bash*h", "command": ["/bin/true"]}]},
 }
-PROMISES = {"TOOL_RUNTIME": "wasm", "TOOL_ALLOW_DIRECT_NETWORK": "1", "MODEL_BASE_URL": "http://127.0.0.1:1",
+PROMISES = {"TOOL_ALLOW_DIRECT_NETWORK": "1", "MODEL_BASE_URL": "http://127.0.0.1:1",
             "MODEL_PROVIDER": "ollama", "WORKSPACE_FS_MODE": "agentfs"}
 
 

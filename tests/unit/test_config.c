@@ -28,7 +28,7 @@ static void defaults_hold(void **state)
     assert_null(config_text(config, "approval.rules[0].toolName"));
     assert_true(config_bool(config, "policy.enabled.fs.read"));
     assert_int_equal(config_int(config, "policy.rateLimits.bash.maxCalls"), 0);
-    assert_string_equal(config_text(config, "runtime.tools"), "builtin");
+    assert_string_equal(config_text(config, "runtime.tools"), "wasm");
     assert_null(config_text(config, "workspace.mode"));
     assert_int_equal(config_int(config, "limits.maxRequestBytes"), 33554432);
     assert_string_equal(config_text(config, "audit.sync"), "batch");

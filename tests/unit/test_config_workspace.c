@@ -98,7 +98,8 @@ static void only_tighter_values_count(void **state)
          "{'approval':{'inOverlay':'deny','default':'deny'}}", ""},
         {"{'approval':{'inOverlay':'deny'}}", "{'approval':{'default':'prompt'}}",
          "{'approval':{'inOverlay':'deny','default':'prompt'}}", ""},
-        {"{}", "{'runtime':{'tools':'wasm'}}", "{}", "runtime.tools "},
+        {"{'runtime':{'tools':'builtin'}}", "{'runtime':{'tools':'wasm'}}",
+         "{'runtime':{'tools':'builtin'}}", "runtime.tools "},
         /* subset, unset leaving all open */
         {"{}", BASH("'allowedCommands':['ls']"), BASH("'allowedCommands':['ls']"), ""},
         {BASH("'allowedCommands':['ls','cat']"), BASH("'allowedCommands':['cat']"),
