@@ -166,7 +166,7 @@ static bool tool_may_say(const struct call *call, enum err_code code)
 {
     static const enum err_code codes[] = {ERR_TIMEOUT, ERR_MEMORY_LIMIT,      ERR_FUEL_LIMIT,
                                           ERR_TRAP,    ERR_CAPABILITY_DENIED, ERR_NOT_SUPPORTED};
-    if (!role_programs[call->op->role].runs_tools)
+    if (!call->op || !role_programs[call->op->role].runs_tools)
         return false;
     for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
         if (code == codes[i])
@@ -180,7 +180,7 @@ static bool worker_may_say(const struct call *call, enum err_code code)
 {
     if (tool_may_say(call, code))
         return true;
-    if (call->op->role == OP_IN_NET &&
+    if (call->op && call->op->role == OP_IN_NET &&
         (code == ERR_NETWORK_DENIED || code == ERR_NETWORK_ERROR || code == ERR_TIMEOUT))
         return true;
     switch ((int)code) {
