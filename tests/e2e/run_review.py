@@ -2,6 +2,7 @@
 """`sandgate run --review`: a command works in a session's layer, and what becomes of its changes is asked at the end."""
 import json
 import re
+import time
 
 import lib
 from lib import check
@@ -21,6 +22,7 @@ def sessions(place):
 
 
 def reviewed(place, command=WORK, width=80):
+    time.sleep(0.05)  # what the project changed in the last 20 ms counts as changed meanwhile
     return Terminal(place.form, place.home, argv_of(place, command), width=width)
 
 
