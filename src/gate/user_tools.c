@@ -270,15 +270,18 @@ int user_tools_use(struct config *config, const struct reach *reach, struct buf 
 
 static void read_gitconfig(const char *folder, const char *name, struct git_identity *identity)
 {
-    static char text[GITCONFIG_MAX];
+    BUF_AT_END struct buf text = BUF_INIT(GITCONFIG_MAX);
     FREE_AT_END char *path = folder ? mem_format("%s/%s", folder, name) : mem_dup(name);
     FD_AT_END int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return;
-    ssize_t n = fd_read_upto(fd, text, sizeof text);
+    size_t size = st.st_size < (off_t)GITCONFIG_MAX ? (size_t)st.st_size : GITCONFIG_MAX;
+    if (buf_reserve(&text, size) < 0)
+        return;
+    ssize_t n = fd_read_upto(fd, text.data, size);
     if (n > 0)
-        git_identity_read((struct str){text, (size_t)n}, identity);
+        git_identity_read((struct str){text.data, (size_t)n}, identity);
 }
 
 char *user_tools_gitconfig(const struct config *config)

@@ -104,7 +104,8 @@ static bool take_screen(struct command_terminal *t, int *fd)
 
 static bool take_word(struct command_terminal *t)
 {
-    static char buffer[FRAME_BYTES_MAX];
+    /* Not static: what a gate has at rest counts against a limit of its memory, and few gates have a terminal. */
+    FREE_AT_END char *buffer = mem_zero(FRAME_BYTES_MAX);
     FD_AT_END int fd = -1;
     struct frame frame;
     int r = frame_receive(t->fds[SOCKET], buffer, MSG_DONTWAIT, &frame, &fd);
