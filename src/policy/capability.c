@@ -256,6 +256,14 @@ static bool domains_cover(const struct str *list, size_t n, const char *host)
     return false;
 }
 
+/* The field in which the operator gives the tool domains of its own; NULL where it has none. */
+static const char *own_domains_field(const struct tool *tool)
+{
+    if (strcmp(tool->name, "http") == 0 || strcmp(tool->name, "http_request") == 0)
+        return "tools.http.allowedDomains";
+    return strcmp(tool->name, "browser") == 0 ? "tools.browser.allowedDomains" : NULL;
+}
+
 /* Where nothing is said of the network, the domains that the operator gave the tool itself are what it may reach. */
 static const struct str *granted_domains(const struct grants *grants, const struct config *config,
                                          const struct tool *tool, size_t *ret_n)
@@ -264,12 +272,27 @@ static const struct str *granted_domains(const struct grants *grants, const stru
     if (grants->network_set || !tool)
         return grants->network;
     const struct str *own = NULL;
+    const char *field = own_domains_field(tool);
     *ret_n = 0;
-    if (strcmp(tool->name, "http") == 0 || strcmp(tool->name, "http_request") == 0)
-        config_list(config, "tools.http.allowedDomains", &own, ret_n);
-    else if (strcmp(tool->name, "browser") == 0)
-        config_list(config, "tools.browser.allowedDomains", &own, ret_n);
+    if (field)
+        config_list(config, field, &own, ret_n);
     return own;
+}
+
+static int deny_domain(const struct check *check, const char *host, const char *granted)
+{
+    char what[160];
+    const struct tool *tool = check->facts->tool;
+    const char *field = tool && !check->grants->network_set ? own_domains_field(tool) : NULL;
+    if (!field) {
+        snprintf(what, sizeof what, " for `%.120s`", host);
+        return deny_capability(check, FIELD_NETWORK, check->grants->network_own, what, granted);
+    }
+    snprintf(check->verdict->rule, sizeof check->verdict->rule, "%s", field);
+    err_set(check->err, ERR_CAPABILITY_DENIED,
+            "the tool `%.60s` may not reach `%.120s`: %s grants %.120s", tool->name, host, field,
+            granted);
+    return err_reason(check->err, "capability_missing");
 }
 
 bool grants_some_domain(const struct grants *grants, const struct config *config,
@@ -284,7 +307,6 @@ static int check_domain(const struct check *check, struct str text, bool bare)
 {
     char host[DOMAIN_MAX];
     char granted[160] = "nothing";
-    char what[160];
     struct err why;
     size_t n;
     const struct str *list = granted_domains(check->grants, check->config, check->facts->tool, &n);
@@ -299,8 +321,7 @@ static int check_domain(const struct check *check, struct str text, bool bare)
     for (size_t i = 0; i < n && used + 1 < sizeof granted; i++)
         used += (size_t)snprintf(granted + used, sizeof granted - used, "%s`%s`", i ? ", " : "",
                                  list[i].p);
-    snprintf(what, sizeof what, " for `%.120s`", host);
-    return deny_capability(check, FIELD_NETWORK, check->grants->network_own, what, granted);
+    return deny_domain(check, host, granted);
 }
 
 static int check_host(const struct check *check, yyjson_val *val, bool bare)

@@ -150,8 +150,11 @@ def counts(place, gate):
 
 def explains(place):
     http = place.explain("http", '{"method":"GET","url":"https://api.github.com/x"}', "--dialect", "system")
-    check(http["available"] is False, http)
+    check(http["available"] is True and http["verdict"] == "allow", http)
     check(any(s["rule"].startswith("approval.rules[2]") and s["outcome"] == "allows" for s in http["steps"]), http)
+    other = place.explain("http", '{"method":"GET","url":"https://other.example/x"}', "--dialect", "system")
+    denied = other["steps"][-1]
+    check(other["verdict"] == "deny" and denied["rule"] == "tools.http.allowedDomains", other)
     browser = place.explain("browser", '{"url":"https://example.com/"}', "--dialect", "system")
     check(browser["verdict"] in ("ask", "deny") and browser["steps"], browser)
     bash = place.explain("bash", '{"command":"ls"}', "--dialect", "system")
