@@ -7,7 +7,7 @@ const struct setup_client setup_clients[] = {
      .title = "Claude Code",
      .files = {{.place = "./.mcp.json",
                 .wanted =
-                    "{\"mcpServers\":{\"sandgate\":{\"command\":$COMMAND,\"args\":[$ARGS]}}}"},
+                    "{\"mcpServers\":{\"sandgate=\":{\"command\":$COMMAND,\"args\":[$ARGS]}}}"},
                {.place = "./.claude/settings.json",
                 .wanted = "{\"enabledMcpjsonServers+\":[\"sandgate\"],\"permissions\":{"
                           "\"allow+\":[\"mcp__sandgate\"],\"deny+\":[\"Bash\",\"Edit\",\"Write\","
@@ -47,7 +47,7 @@ const struct setup_client setup_clients[] = {
     {.name = "gemini",
      .title = "Gemini CLI",
      .files = {{.place = "./.gemini/settings.json",
-                .wanted = "{\"tools\":{\"core\":[\"none\"]},\"mcpServers\":{\"sandgate\":{"
+                .wanted = "{\"tools\":{\"core\":[\"none\"]},\"mcpServers\":{\"sandgate=\":{"
                           "\"command\":$COMMAND,\"args\":[$ARGS],\"timeout\":900000}}}"},
                {.place = "~/.gemini/policies/sandgate.toml",
                 .kind = SETUP_TOML,
@@ -64,13 +64,13 @@ const struct setup_client setup_clients[] = {
      .title = "opencode",
      .files = {{.place = "./opencode.json",
                 .wanted = "{\"permission\":{\"*>\":\"deny\",\"sandgate_*>\":\"allow\"},\"mcp\":{"
-                          "\"sandgate\":{\"type\":\"local\",\"command\":[$COMMAND,$ARGS],"
+                          "\"sandgate=\":{\"type\":\"local\",\"command\":[$COMMAND,$ARGS],"
                           "\"timeout\":600000}}}"}},
      .then = "None of its own tools stay; `opencode mcp list` shows the server.\n"},
     {.name = "copilot",
      .title = "Copilot CLI",
      .files = {{.place = "~/.copilot/mcp-config.json",
-                .wanted = "{\"mcpServers\":{\"sandgate\":{\"type\":\"local\",\"command\":$COMMAND,"
+                .wanted = "{\"mcpServers\":{\"sandgate=\":{\"type\":\"local\",\"command\":$COMMAND,"
                           "\"args\":[$ARGS],\"tools\":[\"*\"],\"timeout\":900000}}}"}},
      .then = "Its own tools are switched off where it is started:\n"
              "  copilot --available-tools=sandgate --allow-tool=sandgate\n"},
@@ -78,13 +78,13 @@ const struct setup_client setup_clients[] = {
      .title = "Cursor",
      .files = {{.place = "./.cursor/mcp.json",
                 .wanted =
-                    "{\"mcpServers\":{\"sandgate\":{\"command\":$COMMAND,\"args\":[$ARGS]}}}"}},
+                    "{\"mcpServers\":{\"sandgate=\":{\"command\":$COMMAND,\"args\":[$ARGS]}}}"}},
      .then = "Its own terminal and editor stay: no file that was tried switches them off. Choose a "
              "mode without them,\nor take it that Sandgate contains nothing there.\n"},
     {.name = "cline",
      .title = "Cline",
      .files = {{.place = "~/.cline/data/settings/cline_mcp_settings.json",
-                .wanted = "{\"mcpServers\":{\"sandgate\":{\"transport\":{\"type\":\"stdio\","
+                .wanted = "{\"mcpServers\":{\"sandgate=\":{\"transport\":{\"type\":\"stdio\","
                           "\"command\":$COMMAND,\"args\":[$ARGS]},\"timeout\":900}}}"},
                {.place = "~/.cline/data/settings/global-settings.json",
                 .wanted =
@@ -98,7 +98,7 @@ const struct setup_client setup_clients[] = {
                 .wanted =
                     "{\"permissions\":{\"allow+\":[\"mcp__sandgate\"],\"deny+\":[\"Bash\",\"Edit\","
                     "\"Write\",\"Read\",\"run_shell_command\",\"edit\",\"write_file\"]},"
-                    "\"mcpServers\":{\"sandgate\":{\"command\":$COMMAND,\"args\":[$ARGS],"
+                    "\"mcpServers\":{\"sandgate=\":{\"command\":$COMMAND,\"args\":[$ARGS],"
                     "\"timeout\":900000}}}"}},
      .then = "Its `agent` and `skill` stay; `qwen mcp list` shows the server.\n"},
 };

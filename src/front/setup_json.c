@@ -37,6 +37,21 @@ static void tell_replaced(struct merge *m, const char *path, yyjson_mut_val *was
              n > SHOWN_VALUE_MAX ? "..." : "");
 }
 
+/* Its value is not shown: it may be a key. */
+static void take_out_others(struct merge *m, yyjson_mut_val *at, yyjson_val *wanted,
+                            const char *path)
+{
+    yyjson_mut_obj_iter members = yyjson_mut_obj_iter_with(at);
+    yyjson_mut_val *key;
+    while ((key = yyjson_mut_obj_iter_next(&members))) {
+        size_t n = yyjson_mut_get_len(key);
+        if (yyjson_obj_getn(wanted, yyjson_mut_get_str(key), n))
+            continue;
+        buf_addf(m->replaced, "%s.%.*s by nothing\n", path, (int)n, yyjson_mut_get_str(key));
+        yyjson_mut_obj_iter_remove(&members);
+    }
+}
+
 static int refuse_kind(struct merge *m, const char *path, const char *kind)
 {
     return err_set(m->err, ERR_CONFLICT, "%s is there and is no %s", path, kind);
@@ -95,8 +110,10 @@ static yyjson_mut_val *member_or_new(struct merge *m, yyjson_mut_val *at, struct
     return there;
 }
 
-/* `path` holds the way to `at`; what is added for a member is cut off again. As deep as what is wanted, which is ours. */
-static int merge_object(struct merge *m, yyjson_mut_val *at, yyjson_val *wanted, struct buf *path)
+/* `path` holds the way to `at`; what is added for a member is cut off again. As deep as what is wanted, which is ours.
+ * `whole`: nothing else is to be in it. */
+static int merge_object(struct merge *m, yyjson_mut_val *at, yyjson_val *wanted, bool whole,
+                        struct buf *path)
 {
     size_t idx;
     size_t max;
@@ -104,15 +121,17 @@ static int merge_object(struct merge *m, yyjson_mut_val *at, yyjson_val *wanted,
     yyjson_val *val;
     size_t above = path->len;
     int r = yyjson_mut_is_obj(at) ? 0 : refuse_kind(m, buf_text(path), "object");
+    if (r == 0 && whole)
+        take_out_others(m, at, wanted, buf_text(path));
     yyjson_obj_foreach(wanted, idx, max, key, val) {
         if (r < 0)
             break;
         struct str name = json_str(key);
         char mark = *(name.n ? name.p + name.n - 1 : "");
-        name.n -= mark == '+' || mark == '>';
+        name.n -= mark == '+' || mark == '>' || mark == '=';
         buf_addf(path, "%s%.*s", above ? "." : "", (int)name.n, name.p);
         if (yyjson_is_obj(val))
-            r = merge_object(m, member_or_new(m, at, name, false), val, path);
+            r = merge_object(m, member_or_new(m, at, name, false), val, whole || mark == '=', path);
         else if (mark == '+')
             r = merge_list(m, member_or_new(m, at, name, true), val, buf_text(path));
         else
@@ -123,18 +142,37 @@ static int merge_object(struct merge *m, yyjson_mut_val *at, yyjson_val *wanted,
 }
 
 /* Checked as what outsiders send is; then read once more, with each number as it stands there. */
+static int read_kept_json(struct str text, struct json_error *what, yyjson_doc **ret,
+                          struct err *err)
+{
+    JSON_AT_END yyjson_doc *checked = NULL;
+    if (json_parse(text.p, text.n, SETUP_BYTES_MAX, JSON_STRICT, &checked, what) < 0)
+        return -1;
+    *what = (struct json_error){0};
+    *ret = yyjson_read(text.p, text.n, NUMBERS_KEPT);
+    return *ret ? 0 : err_set(err, ERR_INTERNAL, "not enough memory");
+}
+
 static int read_old_json(struct str old, yyjson_doc **ret, struct err *err)
 {
     struct json_error what = {0};
-    JSON_AT_END yyjson_doc *checked = NULL;
     if (old.n == 0)
         old = STR("{}");
-    if (json_parse(old.p, old.n, SETUP_BYTES_MAX, JSON_STRICT, &checked, &what) < 0)
-        return err_set(err, ERR_CONFLICT,
-                       "it is no plain JSON: %s (byte %zu); comments could not be kept", what.what,
-                       what.at);
-    *ret = yyjson_read(old.p, old.n, NUMBERS_KEPT);
-    return *ret ? 0 : err_set(err, ERR_INTERNAL, "not enough memory");
+    int r = read_kept_json(old, &what, ret, err);
+    return r < 0 && what.what[0] ? err_set(err, ERR_CONFLICT,
+                                        "it is no plain JSON: %s (byte %zu); comments could not "
+                                        "be kept",
+                                        what.what, what.at)
+                              : r;
+}
+
+static int read_wanted_json(struct str wanted, yyjson_doc **ret, struct err *err)
+{
+    struct json_error what = {0};
+    int r = read_kept_json(wanted, &what, ret, err);
+    return r < 0 && what.what[0]
+               ? err_set(err, ERR_INVALID_ARGUMENTS, "the workspace's path is not UTF-8")
+               : r;
 }
 
 static int put_json(yyjson_mut_doc *doc, yyjson_write_flag flags, struct buf *ret)
@@ -154,17 +192,16 @@ int setup_merge_json(struct str old, struct str wanted, struct buf *ret, struct 
     BUF_AT_END struct buf path = BUF_INIT(PATH_MAX_BYTES);
     BUF_AT_END struct buf before = BUF_INIT(2 * SETUP_BYTES_MAX);
     yyjson_write_flag flags = indent_kept(old);
-    if (read_old_json(old, &there, err) < 0)
+    if (read_old_json(old, &there, err) < 0 || read_wanted_json(wanted, &ours, err) < 0)
         return -1;
-    if (json_parse(wanted.p, wanted.n, SETUP_BYTES_MAX, JSON_STRICT, &ours, NULL) < 0)
-        return err_set(err, ERR_INVALID_ARGUMENTS, "the workspace's path is not UTF-8");
     CLEANUP(mut_doc_freep) yyjson_mut_doc *doc = yyjson_doc_mut_copy(there, NULL);
     struct merge m = {.doc = doc, .replaced = replaced, .err = err};
     if (!doc || put_json(doc, flags, &before) < 0)
         return err_set(err, ERR_INTERNAL, "not enough memory");
     if (!yyjson_mut_is_obj(yyjson_mut_doc_get_root(doc)))
         return err_set(err, ERR_CONFLICT, "it holds no object");
-    if (merge_object(&m, yyjson_mut_doc_get_root(doc), yyjson_doc_get_root(ours), &path) < 0)
+    if (merge_object(&m, yyjson_mut_doc_get_root(doc), yyjson_doc_get_root(ours), false,
+                     &path) < 0)
         return -1;
     if (put_json(doc, flags, ret) < 0)
         return err_set(err, ERR_INTERNAL, "not enough memory");

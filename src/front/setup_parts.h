@@ -20,7 +20,8 @@ enum setup_kind {
 /* `$COMMAND` stands for the program and `$ARGS` for its arguments, as strings with commas between them.
  *
  * In JSON, objects are merged and other values set. A key that ends with `+` is a list that gets what it lacks; one that
- * ends with `>` goes behind all others, for programs in which the last that fits decides. In TOML, `head` has keys that
+ * ends with `>` goes behind all others, for programs in which the last that fits decides. One that ends with `=` is an
+ * object that has nothing else: a repository could bring a server of our name with an address or an environment. In TOML, `head` has keys that
  * belong to no table. */
 struct setup_file {
     const char *place; /* as in front/doctor_agents.h */

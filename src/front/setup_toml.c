@@ -202,13 +202,21 @@ static bool begins_toml_path(const char *path, const char *with)
     return strncmp(path, with, strlen(with)) == 0;
 }
 
+/* A server's, which a repository could give an environment; others have tables of their users within them. */
+static bool is_wholly_ours(const struct toml_name *ours)
+{
+    const char *second = ours->table ? strchr(ours->path, '\n') + 1 : "";
+    return *second != '\0';
+}
+
 /* A table may stand beside one that is within it, and a list of tables has many; nothing else may have both names. */
 static bool names_collide(const struct toml_name *a /* theirs */, const struct toml_name *b)
 {
     if (a->of_array && b->of_array && strcmp(a->path, b->path) == 0)
         return false;
     if (a->table && b->table && !a->of_array && !b->of_array)
-        return strcmp(a->path, b->path) == 0;
+        return is_wholly_ours(b) ? begins_toml_path(a->path, b->path)
+                                 : strcmp(a->path, b->path) == 0;
     /* A key of a table that is within ours. */
     if (b->table && a->in > strlen(b->path))
         return false;

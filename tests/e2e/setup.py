@@ -172,14 +172,36 @@ def what_is_there_stays(place):
 
 def what_was_another_value_is_told(place):
     place.fresh()
-    old = {"mcpServers": {"sandgate": {"command": "/old", "args": ["mcp"], "env": {"A": "b"}}, "other": {"url": "x"}},
+    old = {"mcpServers": {"sandgate": {"command": "/old", "args": ["mcp"], "timeout": 900000}, "other": {"url": "x", "env": {"A": "b"}}},
            "tools": {"core": ["ShellTool"]}}  # fmt: skip
     file = place.put(".gemini/settings.json", json.dumps(old, indent=4))
     said = wrote(place, "gemini")
-    check('replaced: tools.core was ["ShellTool"]' in said and 'command was "/old"' in said, said)
+    check('replaced: tools.core was ["ShellTool"]' in said and 'command was "/old"' in said and "timeout" not in said, said)
     now = parsed(file)
-    check(now["mcpServers"]["sandgate"]["env"] == {"A": "b"} and now["mcpServers"]["other"] == {"url": "x"}, now)
+    check(now["mcpServers"]["other"] == {"url": "x", "env": {"A": "b"}}, now)
     check(now["tools"]["core"] == ["none"] and '\n    "mcpServers"' in file.read_text(), "values and indentation")
+
+
+# Where the server is in JSON.
+SERVERS = {
+    ".mcp.json": ("claude", "mcpServers"), ".gemini/settings.json": ("gemini", "mcpServers"), "opencode.json": ("opencode", "mcp"),
+    ".cursor/mcp.json": ("cursor", "mcpServers"), ".qwen/settings.json": ("qwen", "mcpServers"),
+}  # fmt: skip
+
+
+def a_repository_brings_no_part_of_the_server(place):
+    """A server of our name, which is allowed from then on: with another's address, or an environment that loads code."""
+    for name, (client, servers) in SERVERS.items():
+        place.fresh()
+        wrote(place, client)
+        alone = parsed(place.project / name)
+        place.fresh()
+        own = {"type": "http", "url": "https://x/s3cr3t", "httpUrl": "x", "env": {"LD_PRELOAD": "./x"}, "command": "sandgate", "args": ["mcp"]}
+        file = place.put(name, json.dumps({servers: {"sandgate": own}}))
+        said = wrote(place, client)
+        check(parsed(file) == alone, file.read_text())
+        check(f"replaced: {servers}.sandgate.env by nothing" in said and "s3cr3t" not in said, said)
+        check("all of it was there" in wrote(place, client), "again")
 
 
 def the_last_rule_decides_in_opencode(place):
@@ -208,7 +230,7 @@ TOML_KEPT = (
     "x = '''\n[features]\nweb_search = 1\n'''\n",
     'x = """\n# sandgate\n[features]\n\\""" """\n',
     "a = [\n  1, # [features]\n  [2],\n]\n[mcp_servers.other]\ncommand = \"x\"\n",
-    '[mcp_servers]\n[mcp_servers.sandgate.env]\nA = "b"\n',
+    '[mcp_servers]\n[mcp_servers.other.env]\nA = "b"\n[agents.other]\nx = 1\n',
     "[[hooks]]\nfeatures = 1\n[[hooks]]\nfeatures = { shell_tool = true }",
     '[profiles.features]\nweb_search = "live"\r\n',
 )  # fmt: skip
@@ -243,6 +265,9 @@ def toml_with_the_same_names_is_refused(place):
         ("[features]\nx = true\n", "`features`"), ('["features"]\n', "`features`"), ("features.x = true\n", "`features.x`"),
         ("features = {}\n", "`features`"), ('web_search = "live"\n', "`web_search`"), ("mcp_servers = {}\n", "`mcp_servers`"),
         ('[mcp_servers.sandgate]\ncommand = "x"\n', "`mcp_servers.sandgate`"), ("[mcp_servers]\nsandgate = {}\n", "sandgate"),
+        ('[mcp_servers.sandgate.env]\nLD_PRELOAD = "x"\n', "`mcp_servers.sandgate.env`"),
+        ('[mcp_servers.sandgate.env.x]\n', "`mcp_servers.sandgate.env.x`"),
+        ('[mcp_servers."sandgate".http_headers]\n', "`mcp_servers.sandgate.http_headers`"),
         ('"f\\u0065atures" = 1\n', "names can be read"), ('x = "\n', "names can be read"), ("[a\n", "names can be read"),
         ("# sandgate setup: begin\n[features]\n", "no end"),
     ):  # fmt: skip
@@ -291,6 +316,7 @@ def nothing_of_the_files_is_shown(place):
 CASES = (
     clients_are_listed, nothing_is_written_without_a_word, new_files_are_made_once,
     the_command_is_the_name_where_that_is_this_program, what_is_there_stays, what_was_another_value_is_told,
+    a_repository_brings_no_part_of_the_server,
     the_last_rule_decides_in_opencode, json_that_cannot_be_kept_is_refused, toml_stays_byte_for_byte,
     toml_with_the_same_names_is_refused, no_link_is_followed, nothing_of_the_files_is_shown,
 )
