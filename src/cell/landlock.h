@@ -21,5 +21,8 @@ int landlock_restrict(const struct landlock_rule *rules, size_t count, bool tcp,
  * process's root. The kernel looks for rules from a file upwards and ends at a mount that was taken off: with a
  * descriptor from a mount namespace that has ended, whose covers are gone, none is found. */
 int landlock_stay_connected(struct err *err);
+/* Opens a device so that whoever gets the descriptor can read it and nothing else: a terminal's modes are set with ioctl,
+ * which reading is enough for. A descriptor, or -errno: before Linux 6.10 the kernel has no such. */
+int landlock_open_device(const char *path);
 
 #endif

@@ -166,6 +166,7 @@ struct call {
     bool own_time;                  /* a command may take `time_ms`, whatever its arguments say */
     int64_t time_ms;                /* 0: as long as it likes */
     int input_fd;                   /* its standard input; borrowed; -1: what `command` says */
+    bool typed;                     /* that is a terminal: what is typed while it runs is not looked at */
     struct call_terminal *terminal; /* in place of that and of pipes; borrowed; NULL: none */
 
     bool failed;

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/screen_reset.h"
 #include "base/terminal.h"
+#include "cell/landlock.h"
 #include "core/no_network.h"
 #include "dialect/dialects.h"
 #include "front/front.h"
@@ -42,6 +43,7 @@ struct run {
     struct run_terminal terminal;
     bool typed_to; /* the command has a terminal of its own */
     int input;     /* a person's terminal that it can only read; -1: standard input as it is */
+    bool typed;    /* that one is a terminal */
     bool json;     /* its answer is printed at its end, in place of its output */
     bool timed;    /* by --timeout */
     int status;
@@ -294,16 +296,18 @@ static bool is_folder_descriptor(int fd)
     return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* A command that is given a terminal could draw on it past the filter, and set its modes: it can only read from it. */
+/* A command that is given a terminal could draw on it past the filter, and set its modes: it can only read from it, or
+ * has no input where the kernel cannot give it that. */
 static void choose_input(struct run *run)
 {
     run->input = -1;
     if (run->typed_to || !isatty(STDIN_FILENO))
         return;
     /* The first where it is this process's own: inside, that name leads to no other terminal. */
-    run->input = open(tcgetpgrp(STDIN_FILENO) >= 0 ? "/dev/tty" : "/proc/self/fd/0",
-                      O_RDONLY | O_NOCTTY | O_CLOEXEC);
-    if (run->input < 0)
+    run->input = landlock_open_device(tcgetpgrp(STDIN_FILENO) >= 0 ? "/dev/tty"
+                                                                   : "/proc/self/fd/0");
+    run->typed = run->input >= 0;
+    if (!run->typed)
         run->input = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
@@ -316,6 +320,7 @@ static void connect_command(struct run *run)
                            &run->streams[STREAM_STDOUT].terminal.passed);
     } else {
         run->call->input_fd = run->input >= 0 ? run->input : STDIN_FILENO;
+        run->call->typed = run->typed;
     }
 }
 

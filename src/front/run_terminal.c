@@ -214,12 +214,13 @@ static void on_opened(struct call *call)
         (void)uv_poll_start(&t->input, UV_READABLE, on_typed);
 }
 
-/* Stopped as the program is, by the same signal: where no shell could let it go on, the kernel stops nothing. */
+/* Stopped as the program is, by the same signal: where no shell could let it go on, the kernel stops nothing. The whole
+ * group, as by a terminal's key: a script that waits for this process would wait for ever, and its shell for the script. */
 static void on_stopped(struct call *call)
 {
     struct run_terminal *t = terminal_of(call);
     leave_raw(t);
-    raise(SIGTSTP);
+    kill(0, SIGTSTP);
     enter_raw(t);
     pass_size(t);
     command_terminal_resume(call);

@@ -160,10 +160,10 @@ static int read_old_json(struct str old, yyjson_doc **ret, struct err *err)
         old = STR("{}");
     int r = read_kept_json(old, &what, ret, err);
     return r < 0 && what.what[0] ? err_set(err, ERR_CONFLICT,
-                                        "it is no plain JSON: %s (byte %zu); comments could not "
-                                        "be kept",
-                                        what.what, what.at)
-                              : r;
+                                           "it is no plain JSON: %s (byte %zu); comments could not "
+                                           "be kept",
+                                           what.what, what.at)
+                                 : r;
 }
 
 static int read_wanted_json(struct str wanted, yyjson_doc **ret, struct err *err)
@@ -200,8 +200,7 @@ int setup_merge_json(struct str old, struct str wanted, struct buf *ret, struct 
         return err_set(err, ERR_INTERNAL, "not enough memory");
     if (!yyjson_mut_is_obj(yyjson_mut_doc_get_root(doc)))
         return err_set(err, ERR_CONFLICT, "it holds no object");
-    if (merge_object(&m, yyjson_mut_doc_get_root(doc), yyjson_doc_get_root(ours), false,
-                     &path) < 0)
+    if (merge_object(&m, yyjson_mut_doc_get_root(doc), yyjson_doc_get_root(ours), false, &path) < 0)
         return -1;
     if (put_json(doc, flags, ret) < 0)
         return err_set(err, ERR_INTERNAL, "not enough memory");

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -28,8 +27,7 @@ struct policy_call keeper_call(const struct keeper *k, const struct call *call)
         .roots = command ? at->command_roots : at->roots,
         .n_roots = command ? at->n_command_roots : at->n_roots,
         .base = command ? at->command_base : at->base,
-        /* What is typed while it runs is not looked at. */
-        .input = call->input_fd >= 0 && !isatty(call->input_fd),
+        .input = call->input_fd >= 0 && !call->typed,
         .own_hand = k->options.own_hand,
         .mcp = k->options.mcp,
         .overlay = at->overlay,

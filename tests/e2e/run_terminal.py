@@ -116,6 +116,22 @@ def suspended(place):
         terminal.until("two\r\n")
         terminal.type("\x04")
         terminal.until("outer> ")
+        # One that a script waits for: the script stops with it.
+        terminal.type("sh -c \"$sg -- cat; echo scr''ipt =\\$?=\"\n")
+        terminal.type("three\n")
+        terminal.until("three\r\n")
+        terminal.until("three\r\n")
+        terminal.type("\x1a")
+        terminal.until("Stopped")
+        terminal.until("outer> ")
+        terminal.type("fg\n")
+        terminal.until("fg\r\n")
+        terminal.type("four\n")
+        terminal.until("four\r\n")
+        terminal.until("four\r\n")
+        terminal.type("\x04")
+        terminal.until("script =0=")
+        terminal.until("outer> ")
         terminal.type("$sg -- sh -c 'tty; echo in-the-background' & wait; echo =$?=\n")
         terminal.until("in-the-background")
         terminal.until("=0=")
@@ -179,10 +195,13 @@ def processes(place):
 def prompt(place):
     with place.terminal("--", "/usr/bin/python3", "-q") as terminal:
         terminal.until(">>> ")
+        # What is typed before the prompt stands there is echoed twice, and Ctrl-C drops it.
         terminal.type("6*7\n")
         terminal.until("42")
+        terminal.until(">>> ")
         terminal.type("\x1b[A\n")  # the line before
-        terminal.until("42")
+        terminal.until("42\r\n")
+        terminal.until(">>> ")
         terminal.type("import time; time.sleep(1000)\n")
         terminal.until(")\r\n")
         terminal.type("\x03")
@@ -264,6 +283,45 @@ def reach(place):
     check(text.startswith("got hello\n") and text.split("\n")[1] != "0" and "pts" not in text, text)
 
 
+MODES = r"""
+import fcntl, os, struct, sys, termios
+done = []
+def tries(name, call):
+    try:
+        call()
+        done.append(name)
+    except (OSError, termios.error):
+        pass
+def set_raw():
+    modes = termios.tcgetattr(0)
+    modes[3] = 0
+    termios.tcsetattr(0, termios.TCSANOW, modes)
+for fd in (0, os.dup(0)):
+    tries("modes", set_raw)
+    tries("flow", lambda: termios.tcflow(fd, termios.TCOOFF))
+    tries("size", lambda: fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 5, 5, 0, 0)))
+    tries("alone", lambda: fcntl.ioctl(fd, termios.TIOCEXCL))
+    tries("flush", lambda: termios.tcflush(fd, termios.TCIOFLUSH))
+print(done, sys.stdin.readline().strip())
+# Those of its own are as ever.
+ends = os.openpty()
+termios.tcsetattr(ends[1], termios.TCSANOW, termios.tcgetattr(ends[1]))
+"""
+
+
+def modes(place):
+    """A terminal that a command can only read keeps its settings, its size and its output."""
+    place.form.write(place.workspace / "modes.py", MODES)
+    out = place.form.base / "run-terminal-modes"
+    with open(out, "wb") as file:
+        with place.terminal("--", "/usr/bin/python3", "modes.py", stdout=file.fileno()) as terminal:
+            before = termios.tcgetattr(terminal.fd)
+            terminal.type("hello\n")
+            check(terminal.end() == 0, terminal.rest())
+            check(termios.tcgetattr(terminal.fd) == before, "its settings")
+    check(out.read_text() in ("[] hello\n", "[] \n"), out.read_text())
+
+
 def pipes(place):
     """Without a terminal every byte is as it is."""
     data = bytes(range(256)) * 2000
@@ -310,6 +368,7 @@ CASES = [
     ("git rebase -i", rebase),
     ("what passes to the terminal", sequences),
     ("no other terminal is reached", reach),
+    ("the settings of one that is only read", modes),
     ("pipes", pipes),
     ("much typed and printed", much),
 ]
