@@ -236,12 +236,21 @@ static bool knows_no_approval(const struct judgement *j)
             tool->dialect == DIALECT_RUNNER);
 }
 
-/* Nothing of it reaches the project, the network or a model before the session's changes are taken over. */
-static bool stays_in_layer(const struct judgement *j)
+/* The layer lies over the first folder alone. */
+static int lies_beside_layer(void *data, const struct arg *arg, const struct place *place)
+{
+    const struct policy_call *call = data;
+    (void)arg;
+    return place->state == PLACE_KNOWN && call->roots && place->root != &call->roots[0];
+}
+
+/* Nothing of it reaches the project, another folder, the network or a model before the session's changes are taken over. */
+static bool stays_in_layer(struct judgement *j)
 {
     const unsigned leaves = CAP_NETWORK | CAP_MODEL;
     return j->call->overlay && j->facts.tool && !(j->facts.tool->flags & TOOL_ASKS) &&
-           !(j->facts.needs & leaves);
+           !(j->facts.needs & leaves) &&
+           !facts_each_path(&j->facts, ARG_WRITES, lies_beside_layer, (void *)j->call);
 }
 
 static int apply_fallback(struct judgement *j)

@@ -72,8 +72,8 @@ static void pair_renamed(struct change **list, size_t n)
 {
     for (size_t i = 0, k; i < n; i = k) {
         size_t gone = i;
-        for (k = i; k < n && memcmp(node_with_content(list[k])->sha256, node_with_content(list[i])->sha256,
-                                    HASH_BYTES) == 0;
+        for (k = i; k < n && memcmp(node_with_content(list[k])->sha256,
+                                    node_with_content(list[i])->sha256, HASH_BYTES) == 0;
              k++)
             gone += list[k]->kind == CHANGE_DELETED;
         for (size_t at = 0; i + at < gone && gone + at < k; at++) {
@@ -81,6 +81,7 @@ static void pair_renamed(struct change **list, size_t n)
             to->from = list[i + at]->of.path;
             to->was = &list[i + at]->of.before;
             list[i + at]->gone = true;
+            list[i + at]->to = to->of.path;
         }
     }
 }

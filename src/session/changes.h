@@ -21,7 +21,8 @@ struct change {
     struct op_changed of;
     struct str from;           /* CHANGE_RENAMED: the path before */
     const struct op_node *was; /* what was there, or at that path */
-    bool gone;                 /* it was renamed, and is told there */
+    bool gone;                 /* it was renamed, and is told there: */
+    struct str to;
 };
 
 struct change_list {

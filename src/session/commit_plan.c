@@ -210,15 +210,24 @@ static bool stands_behind(const struct commit_plan *plan, size_t i, struct str f
     return memcmp(path.p, folder.p, n) > 0;
 }
 
+/* Of what was renamed: where it was, or is. */
+static struct commit_item *other_end(struct commit_plan *plan, const struct change *change)
+{
+    struct str path = change->from.n ? change->from : change->to;
+    return path.n ? find_item(plan, path) : NULL;
+}
+
 /* Both ends of what was renamed, and all that was in a folder that is something else now. */
 static void choose_with(struct commit_plan *plan, size_t i)
 {
     const struct change *change = plan->items[i].change;
-    struct commit_item *from = change->from.n ? find_item(plan, change->from) : NULL;
+    struct commit_item *other = other_end(plan, change);
     if (change->of.after.type != NODE_NONE)
         choose_around(plan, change->of.path);
-    if (from)
-        from->chosen = true;
+    if (other && !other->chosen) {
+        other->chosen = true;
+        choose_around(plan, other->change->of.path);
+    }
     bool folded = change->of.before.type == NODE_FOLDER && change->of.after.type != NODE_FOLDER &&
                   change->of.after.type != NODE_NONE;
     for (size_t k = i + 1; folded && k < plan->n && !stands_behind(plan, k, change->of.path); k++)
@@ -249,6 +258,11 @@ static bool is_held_back(struct commit_plan *plan, size_t i)
             around->change->of.before.type != NODE_FOLDER)
             return true;
     }
+    /* What was renamed is nowhere in the project, if it goes from where it was alone. */
+    struct commit_item *to = plan->items[i].change->gone ? other_end(plan, plan->items[i].change)
+                                                         : NULL;
+    if (to && !to->taken)
+        return true;
     bool goes = of->before.type == NODE_FOLDER && of->after.type != NODE_FOLDER;
     for (size_t k = i + 1; goes && k < plan->n && !stands_behind(plan, k, of->path); k++) {
         const struct commit_item *in = &plan->items[k];

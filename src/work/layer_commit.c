@@ -310,7 +310,10 @@ static int end_cut_off(struct committing *c, struct err *err)
         commit_journal_end(c);
         return 0;
     }
-    return stage == COMMIT_PUTTING ? put_and_end(c, commit_put_again, err) : end_commit(c, err);
+    if (stage == COMMIT_PUTTING)
+        return put_and_end(c, commit_put_again, err);
+    commit_put_all(c, commit_look_again);
+    return end_commit(c, err);
 }
 
 static void committing_done(struct committing *c)

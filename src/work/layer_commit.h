@@ -69,6 +69,8 @@ typedef void (*put_fn)(struct committing *c, size_t step);
 void commit_put_all(struct committing *c, put_fn put);
 void commit_put(struct committing *c, size_t step);
 void commit_put_again(struct committing *c, size_t step);
+/* All was put: which steps were left by that is not written down. */
+void commit_look_again(struct committing *c, size_t step);
 
 /* The journal. */
 int commit_journal_begin(struct committing *c, struct err *err);

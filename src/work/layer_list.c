@@ -102,8 +102,7 @@ static bool open_pair(const struct pair *at, const char *name, const struct stat
     /* In a folder that is gone all is hidden. */
     if (ret->upper < 0)
         ret->hidden = true;
-    ret->git |= strcmp(name, ".git") == 0 ||
-                (opened && layer_makes_git(ret->base, ret->upper, ret->hidden));
+    ret->git |= strcmp(name, ".git") == 0 || (opened && layer_makes_git(ret->base, ret->upper));
     return opened;
 }
 
@@ -186,12 +185,13 @@ int work_layer_list(struct work *w, const union op_request *request, struct str 
     const struct beneath_root *root = layer ? work_root(w, q->root, true, err) : NULL;
     if (!root)
         return -1;
+    l.marks.root = root;
     l.marks.found = body;
     FD_AT_END int base = beneath_open_child(root->fd, ".");
     if (upper < 0 || base < 0)
         return beneath_errno(err, errno, upper < 0 ? LAYER_UPPER : ".");
     work_slow(w);
-    bool git = layer_makes_git(base, upper, false);
+    bool git = layer_makes_git(base, upper);
     if (list_pair(&l, &(struct pair){upper, base, false, git}, err) < 0)
         return -1;
     reply->layer_list = (struct op_layer_list_reply){.count = l.count, .bytes = l.bytes};

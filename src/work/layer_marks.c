@@ -8,6 +8,8 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "work/git_leads.h"
+#include "work/guard_trees.h"
 
 #define RECORD_MAX OP_BODY_MAX
 
@@ -160,46 +162,81 @@ static enum guard_verdict verdict_of_change(const struct layer_marks *marks,
     bool link = c->before.type == NODE_LINK || c->after.type == NODE_LINK;
     enum guard_verdict verdict = guard_judge(marks->w->guard, c->path, folder, &rule);
     enum guard_verdict as_link = link ? guard_judge_link(marks->w->guard, c->path, &rule) : verdict;
-    return as_link > verdict ? as_link : verdict;
+    if (as_link > verdict)
+        verdict = as_link;
+    /* A link `.cargo` makes `.cargo/config.toml` of what lies where it leads. */
+    if (link && verdict == GUARD_OPEN && guard_holds(marks->w->guard, c->path, &rule) != GUARD_OPEN)
+        verdict = GUARD_PROTECTED;
+    return verdict;
 }
 
-/* What a protected link of the project leads to, or the settings of its repositories, is obeyed as well. */
-static bool is_found_by_scan(const struct layer_marks *marks, struct str path)
+static bool is_obeyed(const struct op_guarded *one)
 {
+    return one->kind == GUARDED_PROTECTED || one->kind == GUARDED_GIT || one->kind == GUARDED_PART;
+}
+
+/* Of what a scan found, and of what is not there yet: the change is of it, lies in it, or is a link on the way to it.
+ * `leads`: where a link of the project leads that is another then, or none. */
+static bool is_found(const struct layer_marks *marks, const struct op_changed *c, const char *leads,
+                     bool (*counts)(const struct op_guarded *one))
+{
+    bool link = c->before.type == NODE_LINK || c->after.type == NODE_LINK;
+    struct str old = {leads, strlen(leads)};
     struct str rest = marks->found;
     struct op_guarded one;
     while (op_guarded_next(&rest, &one) > 0) {
-        bool obeyed = one.kind == GUARDED_PROTECTED || one.kind == GUARDED_GIT ||
-                      one.kind == GUARDED_PART;
-        if (obeyed && path_lies_in(path, one.path))
+        if (!counts(&one))
+            continue;
+        if (path_is_in(c->path, one.path) || (link && path_lies_in(one.path, c->path)) ||
+            (old.n && (path_is_in(old, one.path) || path_lies_in(one.path, old))))
             return true;
     }
     return false;
+}
+
+/* What a protected link of the project leads to, or the settings of its repositories, is obeyed as well. */
+static bool is_found_obeyed(const struct layer_marks *marks, const struct op_changed *c)
+{
+    char leads[PATH_TEXT_MAX] = "";
+    char path[PATH_TEXT_MAX];
+    bool link = c->before.type == NODE_LINK || c->after.type == NODE_LINK;
+    if (!marks->since_ns)
+        return false;
+    snprintf(path, sizeof path, "%.*s", (int)c->path.n, c->path.p);
+    if (c->before.type == NODE_LINK && !git_leads_where(marks->root, path, leads))
+        leads[0] = '\0';
+    return is_found(marks, c, leads, is_obeyed) || guard_trees_lead(marks->root, c->path, link);
+}
+
+static bool is_secret_kind(const struct op_guarded *one)
+{
+    return one->kind == GUARDED_SECRET;
 }
 
 void layer_mark(const struct layer_marks *marks, const struct layer_sides *sides,
                 struct op_changed *c)
 {
     enum guard_verdict verdict = verdict_of_change(marks, c);
-    c->secret = verdict == GUARD_SECRET;
+    c->secret = verdict == GUARD_SECRET || is_found(marks, c, "", is_secret_kind);
     c->git |= strcmp(sides->name, ".git") == 0;
-    c->guarded = !c->git && (verdict == GUARD_PROTECTED || is_found_by_scan(marks, c->path));
+    c->guarded = !c->git && (verdict == GUARD_PROTECTED || is_found_obeyed(marks, c));
     c->special = is_never_taken(c, sides->from, sides->to);
     c->conflict = marks->since_ns && is_in_conflict(marks, sides, c);
 }
 
-static bool has_git_part(int base, int upper, bool hidden, const char *name)
+/* What the session removed counts: its removal need not be taken over with the rest. */
+static bool has_git_part(int base, int upper, const char *name)
 {
     struct stat st;
-    if (upper >= 0 && fstatat(upper, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        return !layer_is_whiteout(&st);
-    return !hidden && base >= 0 && fstatat(base, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    if (upper >= 0 && fstatat(upper, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        !layer_is_whiteout(&st))
+        return true;
+    return base >= 0 && fstatat(base, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-bool layer_makes_git(int base, int upper, bool hidden)
+bool layer_makes_git(int base, int upper)
 {
-    return upper >= 0 && has_git_part(base, upper, hidden, "HEAD") &&
-           (has_git_part(base, upper, hidden, "commondir") ||
-            (has_git_part(base, upper, hidden, "objects") &&
-             has_git_part(base, upper, hidden, "refs")));
+    return upper >= 0 && has_git_part(base, upper, "HEAD") &&
+           (has_git_part(base, upper, "commondir") ||
+            (has_git_part(base, upper, "objects") && has_git_part(base, upper, "refs")));
 }

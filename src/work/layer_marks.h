@@ -12,7 +12,8 @@
 struct layer_marks {
     struct work *w;
     int64_t since_ns; /* 0: no conflicts are asked for */
-    struct str found; /* what a scan of the project found guarded, packed op_guarded; borrowed */
+    const struct beneath_root *root; /* the project; borrowed */
+    struct str found; /* what a scan of it found guarded, packed op_guarded; borrowed */
     struct buf record;
     struct op_changed *known; /* in the order of paths */
     size_t n;
@@ -34,7 +35,8 @@ void layer_marks_done(struct layer_marks *marks);
 const struct op_changed *layer_marks_find(const struct layer_marks *marks, struct str path);
 void layer_mark(const struct layer_marks *marks, const struct layer_sides *sides,
                 struct op_changed *change);
-/* Whether the folder, as the session sees it, is a git directory whatever its name. -1: not there at that side. */
-bool layer_makes_git(int base, int upper, bool hidden);
+/* Whether any part of the session's changes of the folder makes it a git directory, whatever its name, or leaves it one. -1: not
+ * there at that side. */
+bool layer_makes_git(int base, int upper);
 
 #endif

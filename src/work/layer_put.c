@@ -83,6 +83,16 @@ int put_exchange(const struct putting *p)
     return renameat2(p->parent, p->temp, p->parent, p->name, RENAME_EXCHANGE);
 }
 
+/* What lies under the temporary name is somebody's. Where its place was removed meanwhile there is nothing to exchange with. */
+static void give_place_back(struct putting *p)
+{
+    if (put_exchange(p) == 0)
+        put_drop_temp(p);
+    else
+        (void)put_without_replacing(p, p->temp, p->name);
+    p->step->left = true;
+}
+
 void put_swap(struct putting *p)
 {
     struct stat out;
@@ -101,8 +111,7 @@ void put_swap(struct putting *p)
         (void)unlinkat(p->parent, p->temp, 0);
         return;
     }
-    (void)put_exchange(p);
-    leave(p);
+    give_place_back(p);
 }
 
 void put_fold(struct putting *p)
@@ -119,8 +128,7 @@ void put_end_fold(struct putting *p)
 {
     if (unlinkat(p->parent, p->temp, AT_REMOVEDIR) == 0 || errno == ENOENT)
         return;
-    (void)put_exchange(p);
-    leave(p);
+    give_place_back(p);
 }
 
 void put_mode(struct putting *p)

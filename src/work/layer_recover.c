@@ -41,7 +41,7 @@ static void end_new(struct putting *p, const struct sight *place, const struct s
         return;
     }
     put_drop_temp(p);
-    p->step->left = is_there(temp);
+    p->step->left = is_there(temp) || !is_node(place, &p->step->of.after);
 }
 
 /* Under the temporary name lies what was exchanged for the new one. */
@@ -143,4 +143,24 @@ void commit_put_again(struct committing *c, size_t i)
     case STEP_DROP:
         break;
     }
+}
+
+static bool is_step_put(const struct putting *p, const struct sight *place)
+{
+    const struct op_node *after = &p->step->of.after;
+    if (p->step->kind == STEP_MODE && place->node.mode != (after->mode & 01777u))
+        return false;
+    return after->type == NODE_NONE ? !is_there(place) : is_node(place, after);
+}
+
+void commit_look_again(struct committing *c, size_t i)
+{
+    CLEANUP(putting_done) struct putting p;
+    struct sight place;
+    if (putting_open(c, i, &p) < 0) {
+        p.step->left = p.step->of.after.type != NODE_NONE;
+        return;
+    }
+    look_at_name(&p, p.name, &place);
+    p.step->left = !is_step_put(&p, &place);
 }

@@ -165,6 +165,54 @@ def runs_code(place):
     check(not (place.project / ".git/hooks/pre-push").exists(), "a git directory is not taken over so")
 
 
+def code_by_links(place):
+    """What the project's links and settings name, and what a new link in the way of a name makes of other files."""
+    def git(*argv):
+        subprocess.run(["git", *argv], cwd=place.project, check=True, **place.form.identity())
+    link = place.form.link
+    git("init", "-q")
+    git("config", "core.hooksPath", "scripts/hooks")  # which is not there
+    git("config", "core.fsmonitor", "tools/watch")
+    git("init", "-q", "--bare", "bare")
+    for path in ("tools/watch", "ed/real.json", "one/x.toml", "two/x.toml", "scripts/a", "conf/x"):
+        (place.write(path, "x\n")).chmod(0o755)
+    link(place.project / ".mcp.json", "ed/real.json")
+    link(place.project / ".mise.toml", "way/x.toml")
+    link(place.project / "way", "one")
+    link(place.project / ".env", "conf/x")
+    session = place.create("--overlay")
+    place.ok(session, "delete", path="conf/x")
+    place.sh(session, "echo evil > tools/watch; echo evil > ed/real.json; ln -sfn two way; rm bare/HEAD; echo x >> bare/config; "
+                      "for name in .cargo .hg .github .config; do ln -s made $name; done; mkdir -p made/workflows build/hooks; "
+                      "echo x > made/config.toml; echo x > build/hooks/pre-commit; chmod +x build/hooks/pre-commit; "
+                      "rm -r scripts; ln -s build scripts; echo free > free; ln -s made plain")
+    before = tree(place.project)
+    said, answer = place.refused(session)
+    check("--allow-code" in said and tree(place.project) == before, said)
+    why = {one["change"]["path"]: one["why"] for one in answer["left"]}
+    for path in ("tools/watch", "ed/real.json", "way", ".cargo", ".hg", ".github", ".config", "scripts"):
+        check(why.get(path) == "code", f"{path}: {why}")
+    check(why.get("conf/x") == "secret", "what a secret link leads to, which commands do not see")
+    check(why.get("bare/HEAD") == "git" and why.get("bare/config") == "git", "without HEAD it is one still, in part")
+    check(not {"free", "plain", "made"} & {path for path in why if why[path] == "code"}, why)
+    place.commit(session, "--leave-code")
+    check((place.project / "free").exists() and not (place.project / ".cargo").is_symlink(), "left")
+    # The program lies in the folder that the setting names.
+    place.sh(session, "rm scripts; mkdir -p scripts/hooks; echo x > scripts/hooks/pre-commit")
+    said, answer = place.refused(session, "scripts")
+    check({one["change"]["path"]: one["why"] for one in answer["left"]}.get("scripts/hooks/pre-commit") == "code", answer)
+
+
+def renamed(place):
+    """What is renamed stays where it was, while where it is stays in the session."""
+    session = place.create("--overlay")
+    place.sh(session, "mkdir .vscode; mv a.txt .vscode/tasks.json")
+    done = place.commit(session, "--leave-code")
+    check((place.project / "a.txt").exists() and done["taken"] == [], done)
+    check(set(place.changes(session)) == {".vscode", ".vscode/tasks.json"}, "the session keeps it")
+    place.refused(session, "a.txt")
+
+
 def secrets(place):
     place.write("conf/.env", "KEY=1\n")
     place.write("conf/x", "x\n")
@@ -361,6 +409,8 @@ CASES = [
     ("what was changed in the project", conflicts),
     ("two sessions, one file", two_sessions),
     ("what would run code", runs_code),
+    ("what would run code by a link or a setting", code_by_links),
+    ("a rename, half of which stays", renamed),
     ("secret files", secrets),
     ("a session that works", busy),
     ("devices and what cannot be read", special),

@@ -194,6 +194,35 @@ static void both_ends(void **state)
     assert_int_equal(err.code, ERR_NOT_FOUND);
 }
 
+/* It would be nowhere in the project. */
+static void half_of_a_rename(void **state)
+{
+    (void)state;
+    static const struct str from[] = {STR("a")};
+    static const struct str theirs[] = {STR("x/b")};
+    add("a", file('a', 0644), none);
+    add("x", none, folder);
+    op_changed_add(&made.body, &(struct op_changed){.path = STR("x/b"),
+                                                    .after = file('a', 0644),
+                                                    .guarded = true});
+    make_plan(&(struct commit_choice){.code = CODE_LEAVE});
+    assert_packed("x ");
+    commit_plan_done(&made.plan);
+    struct err err;
+    struct commit_choice choice = {.paths = from, .n_paths = 1, .code = CODE_TAKE};
+    assert_int_equal(commit_plan_make(&made.list, &choice, &made.plan, &err), 0);
+    assert_packed("a x x/b ");
+    end(state);
+    begin(state);
+    add("a", file('a', 0644), none);
+    op_changed_add(&made.body, &(struct op_changed){.path = STR("x/b"),
+                                                    .before = {.type = NODE_NONE},
+                                                    .after = file('a', 0644),
+                                                    .conflict = true});
+    make_plan(&(struct commit_choice){.theirs = theirs, .n_theirs = 1});
+    assert_packed("-x/b ");
+}
+
 #define PLAN_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -202,6 +231,7 @@ int main(void)
         PLAN_TEST(each_bar), PLAN_TEST(what_may_not_go_silently),
         PLAN_TEST(decided),  PLAN_TEST(executables),
         PLAN_TEST(together), PLAN_TEST(both_ends),
+        PLAN_TEST(half_of_a_rename),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

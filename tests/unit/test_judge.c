@@ -186,6 +186,31 @@ static void leaves_overlay(void **state)
                    &asks, "{'path':'x'}", "allow approval.rules[0]");
 }
 
+/* Only the first folder has the layer. */
+static void beside_layer(void **state)
+{
+    (void)state;
+    static const struct root roots[] = {{"@project", "/project", "/project", true, {0}},
+                                        {"@state", "/state", "/state", true, {0}}};
+    struct policy *policy = make_policy("{'approval':{'default':'deny','inOverlay':'approve'}}");
+    static const char *const paths[] = {"{'path':'@project/x','content':''}",
+                                        "{'path':'@state/x','content':''}"};
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        JSON_AT_END yyjson_doc *doc = parsed(paths[i]);
+        struct policy_call call = make_call("toolhost:fs.write", doc);
+        struct verdict verdict;
+        struct err err;
+        call.overlay = true;
+        call.roots = roots;
+        call.n_roots = ARRAY_LEN(roots);
+        policy_judge(policy, &call, &verdict, NULL, NULL, &err);
+        assert_string_equal(verdict.rule, i == 0 ? "approval.inOverlay" : "approval.default");
+        assert_int_equal(verdict.kind, i == 0 ? VERDICT_ALLOW : VERDICT_DENY);
+        verdict_done(&verdict);
+    }
+    policy_free(policy);
+}
+
 static void in_overlay(void **state)
 {
     (void)state;
@@ -634,21 +659,14 @@ static void many_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(example),
-        cmocka_unit_test(defaults),
-        cmocka_unit_test(in_overlay),
-        cmocka_unit_test(leaves_overlay),
-        cmocka_unit_test(switched_off),
-        cmocka_unit_test(granted_paths),
-        cmocka_unit_test(granted_to_agents),
-        cmocka_unit_test(first_match),
-        cmocka_unit_test(counted),
-        cmocka_unit_test(counter_stays),
-        cmocka_unit_test(taken),
-        cmocka_unit_test(refused),
-        cmocka_unit_test(explained),
-        cmocka_unit_test(asked_about_git),
-        cmocka_unit_test(many_names),
+        cmocka_unit_test(example),         cmocka_unit_test(defaults),
+        cmocka_unit_test(in_overlay),      cmocka_unit_test(beside_layer),
+        cmocka_unit_test(leaves_overlay),  cmocka_unit_test(switched_off),
+        cmocka_unit_test(granted_paths),   cmocka_unit_test(granted_to_agents),
+        cmocka_unit_test(first_match),     cmocka_unit_test(counted),
+        cmocka_unit_test(counter_stays),   cmocka_unit_test(taken),
+        cmocka_unit_test(refused),         cmocka_unit_test(explained),
+        cmocka_unit_test(asked_about_git), cmocka_unit_test(many_names),
     };
     return cmocka_run_group_tests(tests, use_tools, NULL);
 }
