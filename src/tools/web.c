@@ -13,7 +13,6 @@
 
 #define REDIRECTS_MAX 5
 #define HEADERS_MAX 100
-#define NAME_MAX_BYTES 100
 
 const struct web_settings web_http = {"tools.http.enabled", "tools.http.allowedDomains",
                                       "tools.http.blockedDomains", "tools.http.timeoutMs"};
@@ -108,7 +107,7 @@ static const char *const forbidden_headers[] = {"host",
                                                 "x-rewrite-url",
                                                 NULL};
 
-static bool is_token(struct str name)
+bool web_is_header_name(struct str name)
 {
     for (size_t i = 0; i < name.n; i++) {
         char c = name.p[i];
@@ -116,7 +115,7 @@ static bool is_token(struct str name)
         if (!letter && !(c && strchr("!#$%&'*+-.^_`|~", c)))
             return false;
     }
-    return name.n > 0 && name.n <= NAME_MAX_BYTES;
+    return name.n > 0 && name.n <= WEB_HEADER_NAME_MAX;
 }
 
 static bool is_header_value(struct str value)
@@ -131,7 +130,7 @@ static bool is_header_value(struct str value)
 
 static int add_request_header(struct buf *out, struct str name, struct str value, struct err *err)
 {
-    if (!is_token(name))
+    if (!web_is_header_name(name))
         return err_field(err, "headers", "a header's name has letters, digits and hyphens");
     if (has_scheme(name, "proxy-") || is_one_of(name, forbidden_headers))
         return err_field(err, "headers", "the header `%.*s` cannot be set by a call", (int)name.n,

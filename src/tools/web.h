@@ -4,6 +4,8 @@
 
 #include "core/call.h"
 
+#define WEB_HEADER_NAME_MAX 100
+
 /* Fields of the configuration that a tool obeys. */
 struct web_settings {
     const char *enabled;
@@ -27,6 +29,9 @@ struct web_request {
 int web_prepare(struct call *call, const struct web_request *request, struct err *err);
 /* A tool's `next`: follows a redirect, of which the policy is asked as of a call. */
 int web_follow(struct call *call, struct err *err);
+
+/* Letters, digits and marks, as HTTP has it. */
+bool web_is_header_name(struct str name);
 
 /* The answer's headers, as an object whose names are in small letters; the body, as text or in base64. */
 void web_write_headers(const struct call *call, struct json_out *j);

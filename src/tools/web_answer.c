@@ -7,8 +7,6 @@
 #include "base/utf8.h"
 #include "tools/web.h"
 
-#define NAME_MAX_BYTES 100
-
 static struct str next_header_line(struct str *rest)
 {
     const char *end = rest->n ? memchr(rest->p, '\n', rest->n) : NULL;
@@ -55,12 +53,11 @@ static bool was_before(struct str all, struct str name, const char *here)
 
 static void write_header(struct str from, struct str name, struct json_out *j)
 {
-    char key[NAME_MAX_BYTES + 1];
+    char key[WEB_HEADER_NAME_MAX + 1];
     BUF_AT_END struct buf value = BUF_INIT(OP_HTTP_HEADERS_MAX);
-    size_t n = 0;
-    for (; n < name.n && n < NAME_MAX_BYTES; n++)
-        key[n] = ascii_lower(name.p[n]);
-    key[n] = '\0';
+    for (size_t i = 0; i < name.n; i++)
+        key[i] = ascii_lower(name.p[i]);
+    key[name.n] = '\0';
     while (from.n) {
         struct str line = next_header_line(&from);
         struct str text = header_value(line);
@@ -72,6 +69,7 @@ static void write_header(struct str from, struct str name, struct json_out *j)
     jo_kcontent(j, key, buf_str(&value));
 }
 
+/* A name becomes a key, which is written as it is: one that no header can have is left out with its value. */
 void web_write_headers(const struct call *call, struct json_out *j)
 {
     struct str all = call->reply.http.headers;
@@ -80,7 +78,7 @@ void web_write_headers(const struct call *call, struct json_out *j)
     for (struct str rest = all; rest.n;) {
         struct str line = next_header_line(&rest);
         struct str name = header_name(line);
-        if (name.n && !was_before(all, name, line.p))
+        if (web_is_header_name(name) && !was_before(all, name, line.p))
             write_header((struct str){line.p, (size_t)(all.p + all.n - line.p)}, name, j);
     }
     jo_close(j, '}');

@@ -270,6 +270,11 @@ def bad_servers_are_bounded(form):
         check(error(answers[name]) == "NETWORK_ERROR", (name, answers[name]))
 
 
+def names_of_headers_forge_nothing(form):
+    answer = one(form, "http://site.example/names")
+    check(answer["success"] and answer["headers"] == {"x-good": "\x02", "content-length": "0"}, answer)
+
+
 def certificates_are_checked(form):
     wrong = one(form, "https://other.example/ok")
     check(error(wrong) == "NETWORK_ERROR", wrong)
@@ -298,6 +303,7 @@ CASES = [
     ("what the operator named is reached", what_the_operator_named_is_reached),
     ("headers and bodies are as given", headers_and_bodies_are_as_given),
     ("bad servers are bounded", bad_servers_are_bounded),
+    ("names of headers forge nothing", names_of_headers_forge_nothing),
     ("certificates are checked", certificates_are_checked),
     ("the native tool does the same", the_native_tool_does_the_same),
 ]

@@ -141,6 +141,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(b"HTTP/1.1 200 OK\r\n")
         self.endless(b"X-More: " + b"x" * 1000 + b"\r\n", 0)
 
+    def page_names(self, _query, _sent):
+        long = b"n" * 99
+        lines = [b'X": "", "forged": {"a', b"\x01k", b"back\\", long + b"\xc3\xa9", long + b"\xc3\xa8", long + b"11", long + b"12", b"", b"sp ace"]
+        self.wfile.write(b"HTTP/1.1 200 OK\r\n" + b"".join(line + b": y\r\n" for line in lines) + b"X-Good: \x02\r\nContent-Length: 0\r\n\r\n")
+
     def page_short(self, _query, _sent):
         self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nnot all of it")
         self.close_connection = True
