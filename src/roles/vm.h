@@ -49,12 +49,11 @@ void vm_free(struct vm *vm);
 /* Compiles a module to what vm_load takes: a line of JSON that names its imports, and native code. Refuses one that is
  * malformed, or imports what is not there. */
 int vm_compile(struct vm *vm, struct str module, struct buf *ret, struct err *err);
-/* Only what vm_compile made, as it made it: Wasmtime runs whatever it is given here. */
+/* Only what vm_compile made, as it made it: Wasmtime runs whatever it is given here. Nothing of it runs yet: the process can
+ * be locked then. */
 int vm_load(struct vm *vm, struct str compiled, struct err *err);
 /* Whether vm_compile wrote this, as far as its first line tells; *ret_code is what stands behind that. */
 bool vm_split(struct str compiled, struct str *ret_head, struct str *ret_code);
-/* Makes an instance and ends it: what is allocated once is there then, and the process can be locked. */
-int vm_warm_up(struct vm *vm, struct err *err);
 
 /* Runs the loaded module's `_start`. *ret is set in any case, to be ended with vm_result_done. -1: TIMEOUT, MEMORY_LIMIT,
  * FUEL_LIMIT, OUTPUT_LIMIT, CAPABILITY_DENIED, or TRAP, which has the reason `exit_status` where it ended by itself. */

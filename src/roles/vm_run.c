@@ -204,30 +204,6 @@ int vm_run(struct vm *vm, const struct vm_call *call, struct vm_result *ret, str
     return r;
 }
 
-int vm_warm_up(struct vm *vm, struct err *err)
-{
-    struct vm_call call = {.name = "", .limits = {.wall_ms = 1000, .memory = 1u << 30}};
-    struct vm_result result;
-    begin(vm, &call, &result);
-    catch_alarm(vm);
-    wasm_trap_t *trap = NULL;
-    wasmtime_instance_t instance;
-    wasmtime_store_t *store = wasmtime_store_new(vm->engine, vm, NULL);
-    wasmtime_context_t *context = wasmtime_store_context(store);
-    wasmtime_context_set_epoch_deadline(context, 1);
-    wasmtime_error_t *error = wasmtime_context_set_fuel(context, 1000000);
-    set_alarm(1000);
-    if (!error)
-        error = wasmtime_instance_pre_instantiate(vm->pre, context, &instance, &trap);
-    set_alarm(0);
-    int r = tell_end(vm, trap, error, err);
-    wasmtime_store_delete(store);
-    vm_result_done(&result);
-    vm->call = NULL;
-    vm->result = NULL;
-    return r;
-}
-
 void vm_result_done(struct vm_result *result)
 {
     buf_done(&result->output);

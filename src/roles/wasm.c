@@ -13,8 +13,8 @@ static int load_and_lock(struct str compiled, struct err *err)
 {
     if (compiled.n == 0)
         return err_set(err, ERR_INTERNAL, "the first call brought no module");
-    if (vm_new(&vm, err) < 0 || vm_load(vm, compiled, err) < 0 || vm_warm_up(vm, err) < 0 ||
-        role_lock(&wasm, err) < 0)
+    /* Before there is an instance: making one runs the module's start function. */
+    if (vm_new(&vm, err) < 0 || vm_load(vm, compiled, err) < 0 || role_lock(&wasm, err) < 0)
         return -1;
     loaded = true;
     return 0;

@@ -206,6 +206,20 @@ def the_process_is_locked(form):
             check(set(root) <= {"program", "libraries", "lib", "lib64", "usr", "dev", "proc", "tmp"}, root)
 
 
+def start_functions_are_locked_in(form):
+    """what a module runs while its instance is made meets the same lock as the rest"""
+    at = Place(form)
+    # (func (export "_start") (loop (br 0))) (start 0)
+    body = b"\1\4\1\x60\0\0" b"\3\2\1\0" b"\7\x0a\1\6_start\0\0" b"\x08\1\0" b"\x0a\x09\1\7\0\3\x40\x0c\0\x0b\x0b"
+    at.add("starts", b"\0asm\1\0\0\0" + body, limits={"timeoutMs": 60000})
+    with at.gate() as gate:
+        call = gate.send("starts")
+        lib.wait_until(lambda: any(lib.cpu_ticks(p) > 20 for p in processes(gate)), "it runs")
+        check(all(status(p)["Seccomp"].strip() == "2" for p in processes(gate)), "without its filter")
+        gate.send_raw(json.dumps({"cancel": call}).encode() + b"\n")
+        check(gate.wait(call)["error"]["code"] == "CANCELLED", "it is ended")
+
+
 def kept_code_is_checked(form):
     """what was compiled is used again, and made anew where anything else changed it"""
     at = Place(form)
@@ -285,6 +299,7 @@ lib.run_cases(
         ("each end has its name", each_end_has_its_name),
         ("a call is cancelled", a_call_is_cancelled),
         ("the process is locked", the_process_is_locked),
+        ("start functions are locked in", start_functions_are_locked_in),
         ("kept code is checked", kept_code_is_checked),
         ("what is no tool is refused", what_is_no_tool_is_refused),
         ("capabilities are refused", capabilities_are_refused),

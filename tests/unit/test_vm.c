@@ -66,8 +66,6 @@ static int make(const char *wat, struct vm **ret, struct err *err)
     wasm_byte_vec_delete(&wasm);
     if (r == 0)
         r = vm_load(*ret, buf_str(&compiled), err);
-    if (r == 0)
-        r = vm_warm_up(*ret, err);
     return r;
 }
 
