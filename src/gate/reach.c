@@ -214,6 +214,17 @@ static int check_search_path(const struct reach *reach, const struct config *con
     return 0;
 }
 
+/* A writable folder that lies in this one. */
+static const char *find_reached_inside(const struct reach *reach, const char *folder)
+{
+    FREE_AT_END char *real = realpath(folder, NULL);
+    for (size_t i = 0; real && i < reach->n; i++) {
+        if (path_rest(reach->folders[i].root->host, real))
+            return reach->folders[i].root->host;
+    }
+    return NULL;
+}
+
 /* A manifest says what its tool may do. */
 static int check_tool_folders(const struct reach *reach, const struct config *config,
                               struct err *err)
@@ -228,6 +239,12 @@ static int check_tool_folders(const struct reach *reach, const struct config *co
             return reach_refuse(field, folders[i].p, "the workspace", err);
         if (check_path_reach(reach, field, folders[i].p, err) < 0)
             return -1;
+        const char *inside = find_reached_inside(reach, folders[i].p);
+        if (inside)
+            return err_field(err, field,
+                             "%s: %.200s has %.200s in it, where an agent could change a tool: "
+                             "move it, or work elsewhere",
+                             field, folders[i].p, inside);
     }
     return 0;
 }
@@ -238,6 +255,7 @@ int reach_check(const struct reach *reach, const struct config *config, const ch
     char *own[STATE_OWN_MAX];
     size_t n_own = state_own_files(config_file, own);
     const char *excludes = config_text(config, "files.excludesFile");
+    const char *authorities = config_text(config, "network.caFile");
     int r = check_command_reach(reach, config, "audit.anchor", err);
     if (r == 0)
         r = check_search_path(reach, config, err);
@@ -250,6 +268,8 @@ int reach_check(const struct reach *reach, const struct config *config, const ch
         r = check_tool_folders(reach, config, err);
     if (r == 0 && excludes)
         r = check_path_reach(reach, "files.excludesFile", excludes, err);
+    if (r == 0 && authorities)
+        r = check_path_reach(reach, "network.caFile", authorities, err);
     for (size_t i = 0; i < n_own; i++) {
         const char *folder = r == 0 ? reach_through(reach, own[i]) : NULL;
         if (folder)

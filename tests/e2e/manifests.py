@@ -144,6 +144,10 @@ def never_in_a_workspace(form):
         check(status != 0 and "runtime.toolFolders" in err and "an agent could change it" in err, err)
     form.write(at.workspace / "sandgate.json", json.dumps({"runtime": {"toolFolders": [str(inside)]}}))
     check(at.call("word.count", {"text": "a"})["error"]["code"] == "UNKNOWN_TOOL", "the workspace has no say")
+    at.add("word.count", manifest("word.count"))
+    runtime = {"toolFolders": [str(at.tools)]}
+    status, _, err = at.run("call", "time.now", "--workspace", at.tools / "word.count", runtime=runtime)
+    check(status != 0 and "runtime.toolFolders" in err and "an agent could change" in err, err)
 
 
 lib.run_cases(

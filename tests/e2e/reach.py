@@ -190,6 +190,7 @@ def files(form):
     at.refused("files.excludesFile", {"files": {"excludesFile": str(at.workspace / "excludes")}})
     link = at.link(at.outside / "excludes", at.workspace / "excludes")
     at.refused("files.excludesFile", {"files": {"excludesFile": str(link)}})
+    at.refused("network.caFile", {"network": {"caFile": str(form.write(at.workspace / "ca.pem", ""))}})
     inner = form.write(at.workspace / "config.json", "{}")
     outer = form.write(at.outside / "config.json", "{}")
     for path in (inner, outer):
