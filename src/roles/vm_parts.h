@@ -44,6 +44,8 @@ void vm_memory_done(struct vm_memory *memory);
 int vm_wasi_define(struct vm *vm, struct err *err);
 /* Whether there is such a function of WASI preview 1. */
 bool vm_wasi_has(struct str name);
+/* The i-th of them; NULL behind the last. */
+const char *vm_wasi_name(size_t i);
 
 /* Takes the error, and says it after `what`. */
 int vm_failed(struct err *err, enum err_code code, const char *what, wasmtime_error_t *error);

@@ -286,6 +286,12 @@ bool vm_wasi_has(struct str name)
     return false;
 }
 
+const char *vm_wasi_name(size_t i)
+{
+    const struct wasi_row *row = row_at(i);
+    return row ? row->name : NULL;
+}
+
 static wasm_trap_t *end_call(const char *why)
 {
     return wasmtime_trap_new(why, strlen(why));

@@ -7,7 +7,10 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
+#include "core/wasm_imports.h"
 #include "roles/vm.h"
+#include "roles/vm_parts.h"
 
 #define IMPORTS                                                                                    \
     "(import \"wasi_snapshot_preview1\" \"fd_read\" (func $read (param i32 i32 i32 i32) (result "  \
@@ -429,6 +432,21 @@ static void variables_reach_it(void **state)
     vm_free(vm);
 }
 
+/* What is told of a module before it runs goes by a table in the gate. */
+static void the_gate_knows_the_same_functions(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"fd_write",    "path_open",  "sock_send", "environ_get",
+                                        "poll_oneoff", "fd_nothing", "path_",     ""};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        assert_int_equal(vm_wasi_has(str_of(names[i])),
+                         wasm_wasi_capability(str_of(names[i])) >= 0);
+    size_t n = 0;
+    for (size_t i = 0; vm_wasi_name(i); i++, n++)
+        assert_true(wasm_wasi_capability(str_of(vm_wasi_name(i))) >= 0);
+    assert_int_equal(n, wasm_wasi_functions());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -445,6 +463,7 @@ int main(void)
         cmocka_unit_test(damaged_modules_are_refused),
         cmocka_unit_test(a_table_cannot_take_all_memory),
         cmocka_unit_test(variables_reach_it),
+        cmocka_unit_test(the_gate_knows_the_same_functions),
     };
     keep_trap_actions();
     return cmocka_run_group_tests(tests, NULL, NULL);
