@@ -186,7 +186,8 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     if (r == 0)
         r = use_redact_names(gate->config, err);
     if (r == 0)
-        r = manifests_load(gate->config, &gate->manifests, err);
+        r = manifests_load_with(gate->config, options->tool_parent, options->tool_name,
+                                &gate->manifests, err);
     buf_init(&gate->excludes, STATE_EXCLUDES_MAX);
     buf_init(&gate->tool_env, TOOL_ENV_MAX);
     if (r == 0)

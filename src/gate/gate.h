@@ -18,6 +18,8 @@ struct gate_options {
     const char *pkg;
     const char *state;
     const char *agent;
+    const char *tool_parent; /* where the folder of a further tool lies */
+    const char *tool_name;   /* and what that is called; NULL: there is none */
     const char *session; /* NULL: one without a name */
     const char *layer;   /* where changes of an overlay session lie; NULL: it is in host mode */
     bool overlay;        /* it is an overlay session, be it that the layer is not used */

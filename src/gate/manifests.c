@@ -95,6 +95,14 @@ static bool manifests_is_taken(const struct manifests *m, const struct tool *too
     return false;
 }
 
+static void use_manifest(struct manifests *m, struct manifest *manifest)
+{
+    manifest->store = m->store ? mem_format("%s/modules", m->store) : NULL;
+    manifest_tool_init(manifest);
+    m->all[m->n] = manifest;
+    m->tools[m->n++] = &manifest->tool;
+}
+
 static void add_manifest(struct manifests *m, const char *folder, const char *name)
 {
     struct manifest *manifest;
@@ -111,10 +119,22 @@ static void add_manifest(struct manifests *m, const char *folder, const char *na
         manifest_free(manifest);
         return;
     }
-    manifest->store = m->store ? mem_format("%s/modules", m->store) : NULL;
-    manifest_tool_init(manifest);
-    m->all[m->n] = manifest;
-    m->tools[m->n++] = &manifest->tool;
+    use_manifest(m, manifest);
+}
+
+/* Its author's, who wants to hear what is wrong. */
+static int add_own_manifest(struct manifests *m, const char *parent, const char *name,
+                            struct err *err)
+{
+    struct manifest *manifest;
+    if (manifests_read_one(parent, name, &manifest, err) < 0)
+        return -1;
+    if (!manifests_is_taken(m, &manifest->tool)) {
+        use_manifest(m, manifest);
+        return 0;
+    }
+    manifest_free(manifest);
+    return err_field(err, "name", "name: a builtin tool is called `%.60s`", name);
 }
 
 static int manifests_compare_names(const void *a, const void *b)
@@ -154,19 +174,29 @@ static int add_folder(struct manifests *m, const char *folder, struct err *err)
 
 int manifests_load(const struct config *config, struct manifests **ret, struct err *err)
 {
+    return manifests_load_with(config, NULL, NULL, ret, err);
+}
+
+int manifests_load_with(const struct config *config, const char *parent, const char *name,
+                        struct manifests **ret, struct err *err)
+{
     const struct str *folders;
     size_t count = 0;
     *ret = NULL;
-    if (!config_list(config, field, &folders, &count) || count == 0)
+    if (!config_list(config, field, &folders, &count))
+        count = 0;
+    if (count == 0 && !name)
         return 0;
     struct manifests *m = mem_zero(sizeof *m);
     m->store = state_path();
-    for (size_t i = 0; i < count; i++) {
+    int r = name ? add_own_manifest(m, parent, name, err) : 0;
+    for (size_t i = 0; i < count && r == 0; i++) {
         FREE_AT_END char *folder = mem_copy_str(folders[i]);
-        if (add_folder(m, folder, err) < 0) {
-            manifests_free(m);
-            return -1;
-        }
+        r = add_folder(m, folder, err);
+    }
+    if (r < 0) {
+        manifests_free(m);
+        return -1;
     }
     registry_use_more(m->tools);
     *ret = m;
