@@ -18,6 +18,7 @@ static const struct subcommand commands[] = {
     {"mcp", front_mcp, "a Model Context Protocol server on standard input and output"},
     {"run", front_run, "run one command in a sandbox"},
     {"tools", front_tools, "list the tools and their schemas"},
+    {"tool", front_tool, "make, build, check, run and test a tool of your own"},
     {"session", front_session, "make, list and forget sessions"},
     {"approvals", front_approvals,
      "list the calls that wait for a yes, and the rules approved for always"},

@@ -18,6 +18,7 @@ int front_call(int argc, char *const *argv);
 int front_stdio(int argc, char *const *argv);
 int front_mcp(int argc, char *const *argv);
 int front_run(int argc, char *const *argv);
+int front_tool(int argc, char *const *argv);
 int front_tools(int argc, char *const *argv);
 int front_session(int argc, char *const *argv);
 int front_approvals(int argc, char *const *argv);

@@ -100,6 +100,7 @@ static const struct row rows[] = {
      "commit: what would run code later stays in the session"},
     {"yes", OPTIONS_SESSION, AT(yes), NULL, "commit, discard: does not ask"},
     {"write", OPTIONS_SETUP, AT(write), NULL, "writes it"},
+    {"lang", OPTIONS_TOOL, AT(lang), "NAME", "new: the language that the program is in: c"},
     {"anchors", OPTIONS_VERIFY, AT(anchors), "FILE",
      "lines that audit.anchor's program kept: each has to be in the log"},
     {"as", OPTIONS_AUDIT, AT(as), "FORMAT",

@@ -27,6 +27,7 @@ enum option_set {
     OPTIONS_FILE = 1 << 19,    /* --config alone */
     OPTIONS_MCP = 1 << 20,     /* --host --structured --tools --read-only */
     OPTIONS_SETUP = 1 << 22,   /* --write */
+    OPTIONS_TOOL = 1 << 23,    /* --lang */
     OPTIONS_SESSION = 1 << 21, /* what is made or done to a session: --overlay --config */
 };
 
@@ -87,6 +88,7 @@ struct options {
     bool review;
     const char *anchors;
     bool write;
+    const char *lang;
     bool overlay;
     bool stat;
     const char *ours;
