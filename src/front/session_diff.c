@@ -1,8 +1,10 @@
 #include "front/session_diff.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
+#include "base/shown.h"
 #include "front/session_changes.h"
 
 /* A word stands for a path and all in it. */
@@ -26,7 +28,9 @@ static int write_changes(struct session_changes *c, const struct options *o, str
         jo_open(&j, '[');
     for (size_t i = 0; i < c->list.n; i++) {
         const struct change *change = &c->list.all[i];
-        if (change->gone || !is_named_change(o, change->of.path))
+        bool named = is_named_change(o, change->of.path) ||
+                     (change->from.n && is_named_change(o, change->from));
+        if (change->gone || !named)
             continue;
         bool whole = true;
         n++;
@@ -56,7 +60,15 @@ int session_diff(const struct named *named, const struct options *o, struct buf 
                  struct err *err)
 {
     CLEANUP(session_changes_close) struct session_changes c;
-    return session_changes_open(named, o, &c, err) < 0 ? -1 : write_changes(&c, o, out, err);
+    BUF_AT_END struct buf patch = BUF_INIT(out->max);
+    bool for_people = isatty(STDOUT_FILENO) && !o->json && !o->stat;
+    if (session_changes_open(named, o, &c, err) < 0 ||
+        write_changes(&c, o, for_people ? &patch : out, err) < 0)
+        return -1;
+    /* The session wrote what is in it: nothing of that may clear, move or hide what else is shown. */
+    if (for_people)
+        shown_text(buf_str(&patch), "", out);
+    return out->failed ? err_set(err, ERR_TOO_LARGE, "the list is too long: name paths") : 0;
 }
 
 int session_count_changes(const struct named *named, const struct options *o, int64_t *ret_count,

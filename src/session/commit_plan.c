@@ -246,6 +246,53 @@ static void choose_items(struct commit_plan *plan, struct choosers *paths)
     }
 }
 
+static bool gives_up_all_in(struct commit_plan *plan, size_t i, struct choosers *theirs)
+{
+    struct str folder = plan->items[i].change->of.path;
+    for (size_t k = i + 1; k < plan->n && !stands_behind(plan, k, folder); k++) {
+        const struct commit_item *in = &plan->items[k];
+        if (lies_in_text(in->change->of.path, folder) &&
+            (!in->chosen || !choosers_match(theirs, in->change->of.path)))
+            return false;
+    }
+    return true;
+}
+
+static void give_up(struct commit_plan *plan, struct commit_item *item, enum commit_code code)
+{
+    if (item->taken)
+        plan->taken--;
+    else if (item->bar == COMMIT_CONFLICT)
+        plan->conflicts--;
+    else if (item->bar == COMMIT_CODE && code == CODE_REFUSE)
+        plan->code--;
+    else
+        plan->left--;
+    item->taken = false;
+    item->drop = true;
+    plan->dropped++;
+}
+
+/* With a folder that the session made goes all that is in it: whoever gives up only part of that keeps the folder. */
+static void give_up_folder(struct commit_plan *plan, size_t i, enum commit_code code,
+                           struct choosers *theirs)
+{
+    struct commit_item *item = &plan->items[i];
+    if (!item->drop || item->change->of.after.type != NODE_FOLDER ||
+        item->change->of.before.type == NODE_FOLDER)
+        return;
+    bool all = gives_up_all_in(plan, i, theirs);
+    for (size_t k = i + 1; all && k < plan->n && !stands_behind(plan, k, item->change->of.path);
+         k++) {
+        struct commit_item *in = &plan->items[k];
+        if (lies_in_text(in->change->of.path, item->change->of.path) && !in->drop)
+            give_up(plan, in, code);
+    }
+    item->drop = all;
+    plan->dropped -= !all;
+    plan->conflicts += !all;
+}
+
 /* Nothing goes into a folder that is not made, and no folder goes that something stays in. */
 static bool is_held_back(struct commit_plan *plan, size_t i)
 {
@@ -315,6 +362,8 @@ static int make_plan_by(struct commit_plan *plan, const struct commit_choice *ch
         if (item->chosen)
             decide_item(plan, item, choice->code, &all[1], &all[2]);
     }
+    for (size_t i = 0; i < plan->n; i++)
+        give_up_folder(plan, i, choice->code, &all[2]);
     for (size_t i = 0; i < 3; i++) {
         if (refuse_unused(&all[i], err) < 0)
             return -1;

@@ -116,7 +116,8 @@ static bool prune_entry(struct pruning *p, const struct both *at, const char *na
         at->base >= 0 && fstatat(at->base, name, &there, AT_SYMLINK_NOFOLLOW) == 0 ? &there : NULL;
     const struct commit_step *step = find_taken(p);
     bool dropped = step && step->of.drop;
-    if (S_ISDIR(upper.st_mode) && !dropped)
+    /* Of one that the project has as well its mode alone is given up. */
+    if (S_ISDIR(upper.st_mode) && (!dropped || (base && S_ISDIR(base->st_mode))))
         return prune_child_folder(p, at, name, &upper, base);
     bool done = layer_is_whiteout(&upper) ? !base
                                           : base && is_same_as_base(p, at, name, &upper, base);

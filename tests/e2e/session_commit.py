@@ -203,6 +203,17 @@ def code_by_links(place):
     check({one["change"]["path"]: one["why"] for one in answer["left"]}.get("scripts/hooks/pre-commit") == "code", answer)
 
 
+def shown(place):
+    """What is in a change does not draw on the terminal of whoever looks at it."""
+    session = place.create("--overlay")
+    place.sh(session, "printf 'a\\033[2J\\033[H\\033[8mb\\n' > x; ln -s \"$(printf 'c\\033[2Jd')\" y")
+    check(b"\x1b[2J\x1b[H" in place.diff(session), "elsewhere a patch has the very bytes")
+    argv = [place.form.binary, "session", "diff", session]
+    with Terminal(place.form, place.home, argv) as terminal:
+        check(terminal.end() == 0, terminal.shown)
+        check(b"\\e[2J\\e[H\\e[8mb" in terminal.shown and b"\x1b[2J" not in terminal.shown, terminal.shown)
+
+
 def renamed(place):
     """What is renamed stays where it was, while where it is stays in the session."""
     session = place.create("--overlay")
@@ -411,6 +422,7 @@ CASES = [
     ("what would run code", runs_code),
     ("what would run code by a link or a setting", code_by_links),
     ("a rename, half of which stays", renamed),
+    ("a patch on a terminal", shown),
     ("secret files", secrets),
     ("a session that works", busy),
     ("devices and what cannot be read", special),

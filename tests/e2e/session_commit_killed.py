@@ -145,6 +145,28 @@ def at_steps(place):
         place.check_end(f"killed at {call} {n}", True)
 
 
+def left_at_its_end(place):
+    """What a commit left is still in the session, when it is killed while it takes the rest out of the layer."""
+    place.again()
+    log = place.form.write(place.home / "log", "")
+    subprocess.run([place.form.base / "inject", "--log", log, "--fail", "worker", "renameat2", "1", str(KILL), "--", *place.argv()],
+                   check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                   env=lib.environment(place.home, {}), **place.form.identity())
+    check("killed worker" in log.read_text(), "it was never killed")
+    for temp in list(place.project.rglob(".sgt-*")):
+        subprocess.run(["rm", "-rf", temp], check=True)
+    # As if all had been left.
+    with open(place.layer / "journal", "r+b") as journal:
+        journal.seek(len(b"sgcom1\0"))
+        check(journal.read(1) == b"p", "it was putting things in place")
+        journal.seek(-1, os.SEEK_CUR)
+        journal.write(b"d")
+    done = place.run("call", "stat", json.dumps({"path": "f1"}), "--session", place.session)
+    check(done.returncode == 0 and state_of(place.project) == place.old, done.stderr)
+    done = place.commit(place.session, "--ours", "**")
+    check(state_of(place.project) == place.new and done["empty"], f"the session lost some: {done}")
+
+
 def at_moments(place):
     place.again()
     began = time.monotonic()
@@ -170,6 +192,8 @@ def main():
         if os.uname().machine == "x86_64":  # the calls that tests/faults/inject.c knows
             with tap.case(f"{form.name}: killed at every step"):
                 at_steps(place)
+            with tap.case(f"{form.name}: killed at its end, with some left"):
+                left_at_its_end(place)
         with tap.case(f"{form.name}: killed at any moment"):
             at_moments(place)
     tap.done()

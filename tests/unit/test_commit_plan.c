@@ -202,9 +202,8 @@ static void half_of_a_rename(void **state)
     static const struct str theirs[] = {STR("x/b")};
     add("a", file('a', 0644), none);
     add("x", none, folder);
-    op_changed_add(&made.body, &(struct op_changed){.path = STR("x/b"),
-                                                    .after = file('a', 0644),
-                                                    .guarded = true});
+    op_changed_add(&made.body, &(struct op_changed){
+                                   .path = STR("x/b"), .after = file('a', 0644), .guarded = true});
     make_plan(&(struct commit_choice){.code = CODE_LEAVE});
     assert_packed("x ");
     commit_plan_done(&made.plan);
@@ -223,15 +222,41 @@ static void half_of_a_rename(void **state)
     assert_packed("-x/b ");
 }
 
+/* What is given up of a folder that only the session has is gone. */
+static void given_up_folder(void **state)
+{
+    (void)state;
+    static const struct str theirs[] = {STR("d")};
+    static const struct str part[] = {STR("d/x")};
+    struct err err;
+    op_changed_add(&made.body,
+                   &(struct op_changed){.path = STR("d"), .after = folder, .conflict = true});
+    add("d-", none, file('m', 0644));
+    add("d/tool", none, file('t', 0755));
+    add("d/x", none, file('x', 0644));
+    struct commit_choice choice = {
+        .paths = part, .n_paths = 1, .theirs = theirs, .n_theirs = 1, .code = CODE_REFUSE};
+    make_plan(&choice);
+    assert_packed("");
+    assert_int_equal(commit_plan_check(&made.plan, &err), -1);
+    assert_int_equal(err.code, ERR_CONFLICT);
+    commit_plan_done(&made.plan);
+    choice.n_paths = 0;
+    assert_int_equal(commit_plan_make(&made.list, &choice, &made.plan, &err), 0);
+    assert_packed("-d d- -d/tool -d/x ");
+    assert_int_equal(made.plan.dropped, 3);
+    assert_int_equal(commit_plan_check(&made.plan, &err), 0);
+}
+
 #define PLAN_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        PLAN_TEST(each_bar), PLAN_TEST(what_may_not_go_silently),
-        PLAN_TEST(decided),  PLAN_TEST(executables),
-        PLAN_TEST(together), PLAN_TEST(both_ends),
-        PLAN_TEST(half_of_a_rename),
+        PLAN_TEST(each_bar),         PLAN_TEST(what_may_not_go_silently),
+        PLAN_TEST(decided),          PLAN_TEST(executables),
+        PLAN_TEST(together),         PLAN_TEST(both_ends),
+        PLAN_TEST(half_of_a_rename), PLAN_TEST(given_up_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
