@@ -207,7 +207,8 @@ static const struct config_row rows[] = {
     {"commands.userTools", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
      .doc = "Commands have what lies on the PATH that Sandgate was started with, read-only: "
             "`~/.cargo/bin`, `~/.local/bin`, nvm's and pyenv's versions, `/usr/local/go/bin`. Not "
-            "what an agent or others than root and the user could change."},
+            "what an agent or others than root and the user could change, no home as a whole, and "
+            "nothing where `HOME` is not set."},
     {"commands.gitIdentity", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
      .doc = "Commits of commands have the name and address of the user's git configuration; "
             "nothing else of it is seen."},

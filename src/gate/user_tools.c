@@ -45,7 +45,8 @@ static const struct tools {
 
 struct finder {
     const struct reach *reach;
-    const char *home; /* NULL: not known */
+    char *home;      /* NULL: not known */
+    char *home_real; /* which folder that is */
     struct buf *env;
     const struct str *given; /* commands.show */
     size_t n_given;
@@ -110,12 +111,26 @@ static bool is_cells_own(const char *path)
     return false;
 }
 
+/* Whatever HOME says: one of somebody's with all that is private in it. */
+static bool is_like_home(const char *folder)
+{
+    static const char *const within[] = {".ssh",   ".gnupg",  ".config",
+                                         ".local", ".bashrc", ".profile"};
+    struct stat st;
+    for (size_t i = 0; i < ARRAY_LEN(within); i++) {
+        FREE_AT_END char *path = mem_format("%s/%s", folder, within[i]);
+        if (lstat(path, &st) == 0)
+            return true;
+    }
+    return strcmp(path_name(folder), ".local") == 0 || strcmp(path_name(folder), ".config") == 0;
+}
+
 static bool may_show(const struct finder *f, const char *path)
 {
     FREE_AT_END char *real = realpath(path, NULL);
     return real && !is_cells_own(path) && !is_cells_own(real) && strcmp(real, "/") != 0 &&
-           (!f->home || !path_rest(f->home, real)) && is_own_folder(real) &&
-           !is_reached(f, path, real);
+           f->home && !path_rest(f->home_real, real) && !is_like_home(real) &&
+           is_own_folder(real) && !is_reached(f, path, real);
 }
 
 /* True where commands see it then. */
@@ -167,13 +182,31 @@ static bool show_with_library(struct finder *f, const char *folder)
     return whole && show_folder(f, around);
 }
 
-static bool show_path_entry(struct finder *f, const char *folder)
+static const struct tools *find_manager(const struct finder *f, const char *folder)
 {
     const char *rest = f->home ? path_rest(folder, f->home) : NULL;
     for (size_t i = 0; rest && i < ARRAY_LEN(managers); i++) {
         if (strcmp(rest, managers[i].on_path) == 0)
-            return show_manager(f, &managers[i]);
+            return &managers[i];
     }
+    return NULL;
+}
+
+/* What lies in the home has its name there, however PATH spells it: by that a manager's folder is known. */
+static char *name_at_home(const struct finder *f, const char *path, const char *real)
+{
+    const char *rest = f->home ? path_rest(real, f->home_real) : NULL;
+    if (!rest || !*rest || find_manager(f, path))
+        return mem_dup(path);
+    FREE_AT_END char *named = mem_format("%s/%s", f->home, rest);
+    return path_rest(path, f->home) && !find_manager(f, named) ? mem_dup(path) : TAKE_PTR(named);
+}
+
+static bool show_path_entry(struct finder *f, const char *folder)
+{
+    const struct tools *manager = find_manager(f, folder);
+    if (manager)
+        return show_manager(f, manager);
     /* Programs that only start others need these as well. */
     if (strcmp(path_name(folder), "shims") == 0)
         return is_shown_anyway(f, folder);
@@ -193,9 +226,10 @@ static bool is_on_system_path(const char *folder)
 
 static void add_path_entry(struct finder *f, const char *folder)
 {
-    FREE_AT_END char *path = mem_dup(folder);
-    path_tidy(path);
-    FREE_AT_END char *real = path[0] == '/' ? realpath(path, NULL) : NULL;
+    FREE_AT_END char *tidy = mem_dup(folder);
+    path_tidy(tidy);
+    FREE_AT_END char *real = tidy[0] == '/' ? realpath(tidy, NULL) : NULL;
+    FREE_AT_END char *path = real ? name_at_home(f, tidy, real) : NULL;
     if (!real || is_on_system_path(path) || is_on_system_path(real) || f->n_path == PATHS_MAX)
         return;
     for (size_t i = 0; i < f->n_path; i++) {
@@ -241,15 +275,27 @@ static int lay_tools_over(const struct finder *f, struct config *config, struct 
     return config_apply(config, buf_str(&text), "PATH", CONFIG_OPERATOR, NULL, NULL, err);
 }
 
+/* Where it is not known, nothing is shown that might be in it. */
+static void find_home(struct finder *f)
+{
+    const char *home = getenv("HOME");
+    if (!home || home[0] != '/')
+        return;
+    FREE_AT_END char *tidy = mem_dup(home);
+    path_tidy(tidy);
+    f->home_real = realpath(tidy, NULL);
+    if (f->home_real && strcmp(f->home_real, "/") != 0)
+        f->home = TAKE_PTR(tidy);
+}
+
 int user_tools_use(struct config *config, const struct reach *reach, struct buf *env,
                    struct err *err)
 {
     const char *path = getenv("PATH");
-    struct finder f = {.reach = reach, .home = getenv("HOME"), .env = env};
+    struct finder f = {.reach = reach, .env = env};
     if (!path || !config_bool(config, "commands.userTools"))
         return 0;
-    if (f.home && (f.home[0] != '/' || strcmp(f.home, "/") == 0))
-        f.home = NULL;
+    find_home(&f);
     if (!config_list(config, "commands.show", &f.given, &f.n_given))
         f.n_given = 0;
     FREE_AT_END char *copy = mem_dup(path);
@@ -263,6 +309,8 @@ int user_tools_use(struct config *config, const struct reach *reach, struct buf 
         free(f.shown[i]);
     for (size_t i = 0; i < f.n_path; i++)
         free(f.path[i]);
+    free(f.home);
+    free(f.home_real);
     return r;
 }
 
@@ -287,7 +335,7 @@ static void read_gitconfig(const char *folder, const char *name, struct git_iden
 char *user_tools_gitconfig(const struct config *config)
 {
     struct git_identity identity = {{0}, {0}};
-    BUF_AT_END struct buf out = BUF_INIT(8 * GIT_IDENTITY_MAX);
+    BUF_AT_END struct buf out = BUF_INIT((size_t)8 * GIT_IDENTITY_MAX);
     const char *only = getenv("GIT_CONFIG_GLOBAL");
     const char *home = getenv("HOME");
     const char *xdg = getenv("XDG_CONFIG_HOME");

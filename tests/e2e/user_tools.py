@@ -89,6 +89,27 @@ def shown(place):
 
 
 @with_home
+def homes(place):
+    """The home and what is private in it are never shown whole, however HOME and PATH spell them."""
+    for name in (".ssh/x", ".local/share/keyrings/x", "lib/x", ".local/lib/x", "notes/x"):
+        place.tool(f"u/{name}", "secret")
+    for name in ("bin", ".local/bin"):
+        place.tool(f"u/{name}/tool-{len(name)}")
+    home = place.base / "u"
+    link = place.form.link(place.base / "h", home)
+    inner = place.form.link(home / "l", ".local")
+    look = ("--", "sh", "-c", f"tool-3; tool-10; cat {home}/.ssh/x {home}/.local/share/keyrings/x {link}/.ssh/x {link}/.local/share/keyrings/x {inner}/share/keyrings/x 2>/dev/null; true")
+    spelled = [(a, b) for a in (home, link, f"{home}/", f"{place.base}//u") for b in (home, link)]
+    for name, on_path in spelled:
+        text = place.text(*look, path=(f"{on_path}/bin", f"{on_path}/.local/bin"), env={"HOME": str(name)})
+        check(text.splitlines() == ["u/bin/tool-3", "u/.local/bin/tool-10"], (name, on_path, text))
+    for name in (home, link, place.base / "none", "", "/"):
+        for on_path in (f"{home}/l/bin", str(home), str(link), f"{home}/bin", f"{link}/.local/bin", f"{home}/../u/.local/bin"):
+            text = place.text(*look, path=(on_path,), env={"HOME": str(name)})
+            check("secret" not in text, (name, on_path, text))
+
+
+@with_home
 def left_out(place):
     """What an agent or others could change, and what is switched off."""
     place.tool("bin/tool-x")
@@ -154,6 +175,7 @@ def no_network(place):
 
 CASES = [
     ("tools on PATH", shown),
+    ("homes by other names", homes),
     ("tools that are left out", left_out),
     ("who commits", identity),
     ("no network", no_network),
