@@ -158,15 +158,16 @@ struct call {
     struct json_text text; /* where it then goes */
     size_t
         plain_max; /* its answer is text for a model (tool->show) of about so many bytes; 0: it is fields */
-    size_t plain_most; /* the same where its arguments ask for more */
+    size_t plain_most;   /* the same where its arguments ask for more */
+    int64_t plain_lines; /* lines of a file that it may have; 0: as many as there is room for */
 
-    struct call_look *look;         /* of one that looks at its session */
-    struct command *command;        /* of a tool that runs programs */
-    bool pass_on;                   /* its output is only handed to `output` */
-    bool own_time;                  /* a command may take `time_ms`, whatever its arguments say */
-    int64_t time_ms;                /* 0: as long as it likes */
-    int input_fd;                   /* its standard input; borrowed; -1: what `command` says */
-    bool typed;                     /* that is a terminal: what is typed while it runs is not looked at */
+    struct call_look *look;  /* of one that looks at its session */
+    struct command *command; /* of a tool that runs programs */
+    bool pass_on;            /* its output is only handed to `output` */
+    bool own_time;           /* a command may take `time_ms`, whatever its arguments say */
+    int64_t time_ms;         /* 0: as long as it likes */
+    int input_fd;            /* its standard input; borrowed; -1: what `command` says */
+    bool typed;              /* that is a terminal: what is typed while it runs is not looked at */
     struct call_terminal *terminal; /* in place of that and of pipes; borrowed; NULL: none */
 
     bool failed;

@@ -17,6 +17,8 @@
 #define PLAIN_MAX ((size_t)20000)
 #define PLAIN_MOST 100000
 #define PLAIN_CLINE ((size_t)7500)
+/* opencode cuts what has more than 2,000 lines, however short they are. */
+#define PLAIN_OPENCODE_LINES 1900
 /* Beside it: what stands around the content, and lines that one more byte would make too long. */
 #define PLAIN_ROOM ((size_t)256 << 10)
 /* Of what a command prints, in one notification. */
@@ -268,6 +270,7 @@ void mcp_want_plain(struct call *call, const char *client)
         return;
     call->plain_max = short_one ? PLAIN_CLINE : PLAIN_MAX;
     call->plain_most = short_one ? PLAIN_CLINE : PLAIN_MOST;
+    call->plain_lines = client && strcasecmp(client, "opencode") == 0 ? PLAIN_OPENCODE_LINES : 0;
 }
 
 static void write_image(const struct call *call, const char *type, struct json_out *j)

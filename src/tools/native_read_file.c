@@ -253,7 +253,8 @@ static struct some_lines fit_lines(const struct call *call, bool numbers, size_t
     size_t at = 0;
     size_t used = 0;
     int64_t line = r->start_line;
-    while (at < whole) {
+    int64_t most = call->plain_lines ? call->plain_lines : INT64_MAX;
+    while (at < whole && line - r->start_line < most) {
         const char *end = memchr(body.p + at, '\n', whole - at);
         size_t n = end ? (size_t)(end + 1 - body.p) - at : whole - at;
         used += n + (numbers ? (size_t)number_width(line) : 0);

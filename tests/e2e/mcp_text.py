@@ -131,6 +131,15 @@ def long_reading(place):
             check(90000 < len(server.text("read_file", path="long", max_bytes=95000)) < 96000, "what was asked for")
             check(len(server.text("read_file", path="long", max_bytes=10**7)) < MOST + 1000, "the most there is")
             check(len(small.text("read_file", path="long", max_bytes=95000)) < 8000, "for the small one")
+    with place.case("lines are counted for the client that counts them"):
+        place.form.write(place.folder / "short", "x\n" * 2500)
+        with Server(place) as server, Server(place, client="opencode") as counting:
+            check(server.text("read_file", path="short").count("\tx") == 2500, "all for others")
+            for more in ({}, {"max_bytes": 95000}, {"line_numbers": False}):
+                text = counting.text("read_file", path="short", **more)
+                check(text.count("x\n") == 1900 and text.endswith("[cut: go on with start_line 1901]"), f"{more}: {text[-80:]}")
+            text = counting.text("read_file", path="short", start_line=1901)
+            check(text.count("x\n") == 600 and "cut" not in text, text[:80])
     with place.case("a line that is too long for an answer"), Server(place) as server:
         place.form.write(place.folder / "wide", "ü" * 30000 + "\nnext\n")
         first, middle, last = server.text("read_file", path="wide").split("\n")
