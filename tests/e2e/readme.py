@@ -37,6 +37,7 @@ class Tour:
         form.link(tools / "sandgate", form.binary)
         self.cwd = self.base
         self.ids = {}
+        self.behind = None  # where a command in the background writes
         self.env = lib.environment(self.home, {"HOME": str(self.home), "PATH": f"{tools}:/usr/bin:/bin", "TERM": "dumb",
             "XDG_STATE_HOME": None, "XDG_CONFIG_HOME": None, "SANDGATE_APPROVAL_DEFAULT": None, "LC_ALL": "C.UTF-8"})  # fmt: skip
 
@@ -88,6 +89,11 @@ class Tour:
     def step(self, command, shown):
         typed = any(mark.decode() in shown for mark in ASKED)
         said, status = self.run(command, typed)
+        behind = re.search(r" >(\w+) </dev/null &$", command)
+        if behind:
+            self.behind = lib.pathlib.Path(self.cwd, behind[1])
+        if command.startswith("sandgate deny "):  # the next record is that of the next command
+            lib.wait_until(lambda: self.behind.stat().st_size, "the call that waited is answered")
         waits = re.match(r"(\w{8})  ", shown)
         end = time.monotonic() + lib.SECONDS
         while waits and not said.strip() and time.monotonic() < end:  # until the call is there
