@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "cell/plan.h"
 #include "session/layer.h"
 #include "session/way.h"
 
@@ -102,6 +103,12 @@ static int add_shown(const struct session_options *o, struct cell_spec *ret, con
     if (strcmp(real, "/") == 0) {
         log_warning("commands.show: %s is the whole machine and is not shown: name folders "
                     "in it",
+                    named);
+        return 0;
+    }
+    if (path_rest(PLAN_PASSWD, named)) {
+        log_warning("commands.show: %s is a place of the sandbox's own and is not shown: name "
+                    "folders in it",
                     named);
         return 0;
     }
