@@ -273,13 +273,13 @@ static void give_up(struct commit_plan *plan, struct commit_item *item, enum com
     plan->dropped++;
 }
 
-/* With a folder that the session made goes all that is in it: whoever gives up only part of that keeps the folder. */
+/* With a folder that one side alone has goes, or stays, all that is in it: whoever gives up only part of that has not decided. */
 static void give_up_folder(struct commit_plan *plan, size_t i, enum commit_code code,
                            struct choosers *theirs)
 {
     struct commit_item *item = &plan->items[i];
-    if (!item->drop || item->change->of.after.type != NODE_FOLDER ||
-        item->change->of.before.type == NODE_FOLDER)
+    bool was = item->change->of.before.type == NODE_FOLDER;
+    if (!item->drop || (item->change->of.after.type == NODE_FOLDER) == was)
         return;
     bool all = gives_up_all_in(plan, i, theirs);
     for (size_t k = i + 1; all && k < plan->n && !stands_behind(plan, k, item->change->of.path);

@@ -118,13 +118,27 @@ static bool was_removed(const struct layer_sides *at)
     return at->to && S_ISDIR(at->to->st_mode) && layer_is_copy(at->upper, at->name);
 }
 
-/* A folder's time changes with what is made in it, which says nothing about the folder itself. */
+/* A commit of this session put something there, which changed its time. */
+static bool is_known_in(const struct layer_marks *marks, struct str folder)
+{
+    for (size_t i = 0; i < marks->n; i++) {
+        if (path_lies_in(marks->known[i].path, folder))
+            return true;
+    }
+    return false;
+}
+
+/* A folder's time changes with what is made in it, which says nothing about the folder itself. Of one that the session removed
+ * all goes, and what came with another folder in its place has kept its times. */
 static bool is_late(const struct layer_marks *marks, const struct layer_sides *at,
                     const struct op_changed *c)
 {
     if (!at->from)
         return was_removed(at);
-    return c->before.type != NODE_FOLDER && changed_ns(at->from) > marks->since_ns;
+    if (changed_ns(at->from) <= marks->since_ns)
+        return false;
+    return c->before.type != NODE_FOLDER ||
+           (c->after.type != NODE_FOLDER && !is_known_in(marks, c->path));
 }
 
 static bool is_in_conflict(const struct layer_marks *marks, const struct layer_sides *at,

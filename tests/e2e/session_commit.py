@@ -214,6 +214,21 @@ def shown(place):
         check(b"\\e[2J\\e[H\\e[8mb" in terminal.shown and b"\x1b[2J" not in terminal.shown, terminal.shown)
 
 
+def moved_in(place):
+    """A folder in the place of one that the session removed: what is in it is older than the session."""
+    place.write("data/old", "old\n")
+    place.write("other/sub/mine", "mine\n")
+    session = place.create("--overlay")
+    place.sh(session, "rm -r data")
+    with place.form.acting():
+        (place.project / "data").rename(place.project / "kept")
+        (place.project / "other").rename(place.project / "data")
+    said, answer = place.refused(session)
+    check({one["change"]["path"]: one["why"] for one in answer["left"]}.get("data") == "conflict", answer)
+    place.commit(session, "--theirs", "data")
+    check((place.project / "data/sub/mine").read_text() == "mine\n" and place.changes(session) == {}, "the project's stays")
+
+
 def renamed(place):
     """What is renamed stays where it was, while where it is stays in the session."""
     session = place.create("--overlay")
@@ -422,6 +437,7 @@ CASES = [
     ("what would run code", runs_code),
     ("what would run code by a link or a setting", code_by_links),
     ("a rename, half of which stays", renamed),
+    ("a folder moved to where one was removed", moved_in),
     ("a patch on a terminal", shown),
     ("secret files", secrets),
     ("a session that works", busy),
