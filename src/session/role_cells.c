@@ -14,6 +14,7 @@
 
 /* How long compiling a module may take; a call's own time begins behind it. */
 #define COMPILE_NS 120000000000u
+#define COMPILE_AGAIN 2
 /* The program ends a tool that takes too long. This much later its cell is ended. */
 #define TOOL_GRACE_NS 2000000000u
 
@@ -101,6 +102,21 @@ static void send_role_call(struct role_cell *cell, struct call *call)
 }
 
 static void start_compiled(struct role_cells *cells, struct call *call);
+static struct call *compile_job(struct role_cells *cells, struct call *call);
+
+/* The compiler is ended by what one module does to it, or with a call that is cancelled; others were there by chance. */
+static bool may_compile_again(struct call *call, const struct err *err)
+{
+    return err->code == ERR_INTERRUPTED && !call->kill_ns && call->restarts++ < COMPILE_AGAIN;
+}
+
+/* By the next process: this one's calls are being taken from it. */
+static void compile_again(struct role_cells *cells, struct call *call)
+{
+    struct call *job = compile_job(cells, call);
+    if (job)
+        host_wait(&role_of_call(cells, job)->host, job);
+}
 
 static void on_compiled(struct call *job)
 {
@@ -108,7 +124,9 @@ static void on_compiled(struct call *job)
     struct role_cells *cells = job->own;
     struct err err;
     call->compiling = NULL;
-    if (job->failed)
+    if (job->failed && may_compile_again(call, &job->err))
+        compile_again(cells, call);
+    else if (job->failed)
         pipeline_finish(call, &job->err);
     else if (call->kill_ns)
         pipeline_finish(call, &(struct err){.code = ERR_CANCELLED});
@@ -277,8 +295,8 @@ static void start_compiled(struct role_cells *cells, struct call *call)
         host_wait(&cell->host, call);
 }
 
-/* In a process of its own, and outside of the call's time. */
-static void compile_first(struct role_cells *cells, struct call *call)
+/* In a process of its own, and outside of the call's time. NULL: the call is over. */
+static struct call *compile_job(struct role_cells *cells, struct call *call)
 {
     struct err err;
     struct call *job = call_new();
@@ -286,9 +304,8 @@ static void compile_first(struct role_cells *cells, struct call *call)
     if (modules_source((const void *)call->tool, &job->packed, &err) < 0) {
         call_free(job);
         pipeline_finish(call, &err);
-        return;
+        return NULL;
     }
-    log_warning("compiling the tool %s, once for this machine", call->tool->name);
     job->tool = call->tool;
     job->workplace = call->workplace;
     job->op = &op_table[OP_COMPILE];
@@ -296,10 +313,20 @@ static void compile_first(struct role_cells *cells, struct call *call)
     job->request_body = buf_str(&job->packed);
     job->reply_max = OP_COMPILED_MAX;
     job->answer = on_compiled;
+    job->awaited = true;
     job->front = call;
     job->own = cells;
     call->compiling = job;
     call->deadline_ns = clock_mono_ns() + COMPILE_NS;
+    return job;
+}
+
+static void compile_first(struct role_cells *cells, struct call *call)
+{
+    struct call *job = compile_job(cells, call);
+    if (!job)
+        return;
+    log_warning("compiling the tool %s, once for this machine", call->tool->name);
     start_compiled(cells, job);
 }
 

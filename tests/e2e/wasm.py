@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -123,10 +124,10 @@ def one(form, **more):
         yield gate
 
 
-def processes(gate):
+def processes(gate, name="sandgate-wasm"):
     """Those that run tools in this gate's cells."""
     of_cells = [p for cell in lib.children(gate.pid) for p in lib.children(cell)]
-    return [p for p in of_cells if status(p).get("Name", "").strip() == "sandgate-wasm"]
+    return [p for p in of_cells if status(p).get("Name", "").strip() == name]
 
 
 def answers(form):
@@ -204,6 +205,30 @@ def the_process_is_locked(form):
         if os.geteuid() == 0:
             root = sorted(os.listdir(f"/proc/{pid}/root"))
             check(set(root) <= {"program", "libraries", "lib", "lib64", "usr", "dev", "proc", "tmp"}, root)
+
+
+def the_compiler_may_end(form):
+    """by what a module does to it, or with a call that is cancelled: each call is answered, and others' modules are compiled"""
+    at = Place(form)
+    for n, name in enumerate(("first", "second", "third", "fourth")):
+        at.add(name, MODULE + b"\0\2\1" + bytes([n]))
+    with at.gate() as gate:
+        gate.ok("first")
+
+        def stop(*names):
+            (compiler,) = processes(gate, "sandgate-wasm_c")
+            os.kill(compiler, signal.SIGSTOP)
+            calls = [gate.send(name) for name in names]
+            lib.wait_until(lambda: all(f"compiling the tool {name}" in gate.said() for name in names), "they wait for it")
+            return compiler, calls
+
+        compiler, (call,) = stop("second")
+        os.kill(compiler, signal.SIGKILL)
+        check(gate.wait(call)["result"]["output"] == {"bytes": 2}, "with another compiler")
+        _, (cancelled, other) = stop("third", "fourth")
+        gate.send_raw(json.dumps({"cancel": cancelled}).encode() + b"\n")
+        check(gate.wait(cancelled)["error"]["code"] == "CANCELLED", "cancelled")
+        check(gate.wait(other)["result"]["output"] == {"bytes": 2}, "the other")
 
 
 def start_functions_are_locked_in(form):
@@ -299,6 +324,7 @@ lib.run_cases(
         ("each end has its name", each_end_has_its_name),
         ("a call is cancelled", a_call_is_cancelled),
         ("the process is locked", the_process_is_locked),
+        ("the compiler may end", the_compiler_may_end),
         ("start functions are locked in", start_functions_are_locked_in),
         ("kept code is checked", kept_code_is_checked),
         ("what is no tool is refused", what_is_no_tool_is_refused),
