@@ -279,11 +279,11 @@ static const struct str *granted_domains(const struct grants *grants, const stru
     return own;
 }
 
-static int deny_domain(const struct check *check, const char *host, const char *granted)
+static int deny_domain(const struct check *check, const char *host, const char *granted, size_t n)
 {
     char what[160];
     const struct tool *tool = check->facts->tool;
-    const char *field = tool && !check->grants->network_set ? own_domains_field(tool) : NULL;
+    const char *field = tool && n && !check->grants->network_set ? own_domains_field(tool) : NULL;
     if (!field) {
         snprintf(what, sizeof what, " for `%.120s`", host);
         return deny_capability(check, FIELD_NETWORK, check->grants->network_own, what, granted);
@@ -321,7 +321,7 @@ static int check_domain(const struct check *check, struct str text, bool bare)
     for (size_t i = 0; i < n && used + 1 < sizeof granted; i++)
         used += (size_t)snprintf(granted + used, sizeof granted - used, "%s`%s`", i ? ", " : "",
                                  list[i].p);
-    return deny_domain(check, host, granted);
+    return deny_domain(check, host, granted, n);
 }
 
 static int check_host(const struct check *check, yyjson_val *val, bool bare)

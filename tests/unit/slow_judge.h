@@ -77,7 +77,7 @@ static const struct slow_tool slow_tools[] = {
      false,
      false,
      " path operation "},
-    {NULL, "http", NULL, {NULL}, false, SLOW_REACHES, 0, false, false, " url "},
+    {"system", "http", NULL, {NULL}, false, SLOW_REACHES, 0, false, false, " method url headers body "},
     {NULL, "other", NULL, {NULL}, false, SLOW_WRITES, 0, false, false, NULL},
 };
 
@@ -796,7 +796,7 @@ static inline void slow_check_grants(const struct slow_call *call, yyjson_val *c
     int needs = slow_needs(call, &lists);
     const char *whose;
     yyjson_val *command = slow_granted(config, call->agent, "command", &whose);
-    bool known = call->tool->dialect || needs & SLOW_REACHES;
+    bool known = call->tool->dialect;
     if (needs & SLOW_RUNS && command && !yyjson_get_bool(command)) {
         yyjson_val *all = yyjson_ptr_get(config, "/policy/capabilities/command");
         if (!all || yyjson_get_bool(all))

@@ -96,10 +96,10 @@ static void example(void **state)
     assert_string_equal(out.verdict.charges[1].key, "rate:filesystem");
     verdict_done(&out.verdict);
 
-    expect(policy, "http", "{'method':'GET','url':'https://api.github.com/x'}",
+    expect(policy, "system:http", "{'method':'GET','url':'https://api.github.com/x'}",
            "allow approval.rules[2]");
-    expect(policy, "http", "{'method':'GET','url':'https://evil.org/x'}",
-           "deny capability_missing policy.capabilities.network");
+    expect(policy, "system:http", "{'method':'GET','url':'https://evil.org/x'}",
+           "deny capability_missing tools.http.allowedDomains");
     expect(policy, "browser", "{'url':'https://evil.org/x'}", "ask approval.default");
     policy_free(policy);
 }
@@ -118,7 +118,7 @@ static void defaults(void **state)
            "ask approval.default");
     expect(policy, "system:filesystem", "{}", "ask approval.default");
     expect(policy, "some_other_tool", "{}", "ask approval.default");
-    expect(policy, "http", "{'url':'https://a.org'}",
+    expect(policy, "system:http", "{'url':'https://a.org'}",
            "deny capability_missing policy.capabilities.network");
     struct outcome out = judge_as(policy, "native:write_file", "{'path':'x'}", NULL, true);
     assert_int_equal(out.verdict.kind, VERDICT_ALLOW);
@@ -245,7 +245,7 @@ static void switched_off(void **state)
            "deny tool_disabled policy.enabled.fs_read");
     expect(policy, "native:stat", "{'path':'x'}", "deny tool_disabled policy.enabled.stat");
     expect(policy, "system:bash", "{'command':'x'}", "deny tool_disabled tools.bash.enabled");
-    expect(policy, "http", "{'url':'https://a.org'}", "deny tool_disabled tools.http.enabled");
+    expect(policy, "system:http", "{'url':'https://a.org'}", "deny tool_disabled tools.http.enabled");
     expect(policy, "whatever", "{}", "deny tool_disabled policy.enabled.whatever?");
     expect(policy, "native:read_file", "{'path':'x'}", "allow approval.default");
     policy_free(policy);
@@ -344,11 +344,11 @@ static void granted_to_agents(void **state)
     expect_as(policy, "native:write_file", "{'path':'x','content':''}", "reader",
               "deny capability_missing agents.reader.capabilities.filesystem.write");
     expect_as(policy, "native:read_file", "{'path':'x'}", "reader", yes);
-    expect_as(policy, "http", "{'url':'https://x.a.org'}", NULL, yes);
-    expect_as(policy, "http", "{'url':'https://x.a.org'}", "reader",
+    expect_as(policy, "system:http", "{'url':'https://x.a.org'}", NULL, yes);
+    expect_as(policy, "system:http", "{'url':'https://x.a.org'}", "reader",
               "deny capability_missing agents.reader.capabilities.network");
-    expect_as(policy, "http", "{'url':'https://b.org'}", "reader", yes);
-    expect_as(policy, "http", "{'url':'https://b.org\\\\'}", "reader",
+    expect_as(policy, "system:http", "{'url':'https://b.org'}", "reader", yes);
+    expect_as(policy, "system:http", "{'url':'https://b.org\\\\'}", "reader",
               "deny rule_cannot_be_kept policy.capabilities.network");
     /* More agents than are remembered. */
     for (int i = 0; i < 300; i++) {
