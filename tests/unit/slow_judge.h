@@ -334,6 +334,7 @@ struct slow_line {
     bool whole;
     bool missing;
     bool bad;
+    bool other_variables; /* some command of it has others than the call's */
 };
 
 static inline bool slow_joins(const char *word)
@@ -353,12 +354,14 @@ static inline void slow_one_command(struct slow_line *line, char **words, int n)
     }
     if (i < n && strcmp(words[i], "A=1") == 0) {
         program.exact = false;
+        line->other_variables = true;
         i++;
         if (i == n)
             line->whole = false;
     }
     if (i < n && strcmp(words[i], "sudo") == 0) {
         program.exact = false;
+        line->other_variables = true;
         snprintf(line->starters[line->n_starters++], 40, "sudo");
         i++;
     }
@@ -390,6 +393,16 @@ static inline void slow_one_command(struct slow_line *line, char **words, int n)
     }
     if (strcmp(base, "make") != 0 || i == first)
         line->programs[line->n++] = program;
+}
+
+/* Variables can name what make makes. */
+static inline void slow_any_target(struct slow_line *line)
+{
+    for (int i = 0; i < line->n && line->other_variables; i++) {
+        const char *base = strrchr(line->programs[i].name, '/');
+        if (strcmp(base ? base + 1 : line->programs[i].name, "make") == 0)
+            line->programs[i].exact = false;
+    }
 }
 
 static inline struct slow_line slow_read_line(const struct slow_call *call)
@@ -431,6 +444,7 @@ static inline struct slow_line slow_read_line(const struct slow_call *call)
         if (!word)
             break;
     }
+    slow_any_target(&line);
     line.whole &= yyjson_obj_size(slow_get(call, "env")) == 0;
     return line;
 }
@@ -485,7 +499,8 @@ slow_one_program(const struct slow_call *call, const struct slow_program *progra
         return SLOW_PARTLY;
     if (slow_words_begin(program->sub, sub))
         return program->exact && !base && !slow_elsewhere(call, name) ? SLOW_YES : SLOW_PARTLY;
-    if (strcmp(rule, "npm run test") == 0 && strcmp(program->sub, "test") == 0)
+    if (slow_words_begin("run test", sub) && strcmp(rule, "npm") != 0 && strcmp(name, "npm") == 0 &&
+        strcmp(program->sub, "test") == 0)
         return SLOW_PARTLY;
     return !program->exact && slow_words_begin(sub, program->sub) ? SLOW_PARTLY : SLOW_NO;
 }

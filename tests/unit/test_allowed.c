@@ -198,7 +198,7 @@ static const struct row offers[] = {
     {"toolhost:fs.write", "{'path':'@project/a/b','content':''}",
      "{'path':{'beneath':'@project/a'}}"},
     {"toolhost:fs.write", "{'path':'@project/b','content':''}", "{'path':'@project/b'}"},
-    {"http", "{'method':'GET','url':'https://API.a.org:80/x'}",
+    {"system:http", "{'method':'GET','url':'https://API.a.org:80/x'}",
      "{'method':'GET','url':{'domain':'api.a.org'}}"},
     {"browser", "{'url':'https://a.org/x'}", "{'url':{'domain':'a.org'}}"},
     {"browser", "{'url':'a.org/x'}", NULL},
@@ -309,7 +309,7 @@ static void offered_is_narrow(void **state)
         {"system:filesystem", "{'operation':'write','path':'a/b'}",
          "{'operation':'delete','path':'a/b'}"},
         {"native:search", "{'pattern':'x','path':'a/b'}", "{'pattern':'x'}"},
-        {"http", "{'method':'GET','url':'https://a.org'}",
+        {"system:http", "{'method':'GET','url':'https://a.org'}",
          "{'method':'POST','url':'https://a.org'}"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
