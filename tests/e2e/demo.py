@@ -18,7 +18,8 @@ def demo(form, lane=None):
     done = subprocess.run(["sh", str(script)], capture_output=True, text=True, cwd="/",
                           timeout=60, check=False, preexec_fn=lane, stdin=subprocess.DEVNULL,
                           env={**lib.environment(home), "SANDGATE": str(form.binary), "TMPDIR": str(scratch)}, **form.identity())
-    check(done.returncode == 0, f"status {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-1000:]}")
+    at = max(done.stdout.find("NOT SO"), 3000)  # what came before the first claim that did not hold
+    check(done.returncode == 0, f"status {done.returncode}\n{done.stdout[at - 3000:at + 200]}\n{done.stderr[-1000:]}")
     for part in ("read_file", "fs.read", "filesystem", "Error: path traversal", "+Milk and bread", "E_SANDBOX_VIOLATION", "PATH_OUTSIDE_WORKSPACE", "call.intent", "tool_call_id"):
         check(part in done.stdout, f"{part} is not shown:\n{done.stdout[-3000:]}")
     check(lane or "1 change taken over" in done.stdout, f"the change that was reviewed:\n{done.stdout[-3000:]}")

@@ -35,7 +35,7 @@ CHANGES = {
     "update_frontmatter": [{"path": TASKS, "update": {"a": {"set": 1}}}],
 }
 # These neither give out content nor change a file. Commands have covers of their own.
-OTHERS = {"list_files", "stat", "run_command", "read_output", "time.now"}
+OTHERS = {"list_files", "stat", "run_command", "read_output", "session_diff", "time.now"}
 
 
 class Moved(Place):
