@@ -320,9 +320,9 @@ fi
 exec 3>&- 4<&-
 wait "$gate" || failed=1
 gate=
-gone() {
+gone() { # one that has ended and whom nobody has asked about yet is gone
     for _ in 1 2 3 4 5 6 7 8 9 10; do
-        [ -e "$1" ] || return 0
+        case $(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "$1/status" 2>/dev/null) in '' | Z | X) return 0 ;; esac
         sleep 0.2
     done
     return 1

@@ -334,7 +334,7 @@ struct slow_line {
     bool whole;
     bool missing;
     bool bad;
-    bool other_variables; /* some command of it has others than the call's */
+    bool more_than_words; /* variables, a program that starts others, a redirection */
 };
 
 static inline bool slow_joins(const char *word)
@@ -349,19 +349,20 @@ static inline void slow_one_command(struct slow_line *line, char **words, int n)
     for (int k = 0; k < n; k++) {
         if (strcmp(words[k], ">") == 0) {
             line->whole = false;
+            line->more_than_words = true;
             n = k;
         }
     }
     if (i < n && strcmp(words[i], "A=1") == 0) {
         program.exact = false;
-        line->other_variables = true;
+        line->more_than_words = true;
         i++;
         if (i == n)
             line->whole = false;
     }
     if (i < n && strcmp(words[i], "sudo") == 0) {
         program.exact = false;
-        line->other_variables = true;
+        line->more_than_words = true;
         snprintf(line->starters[line->n_starters++], 40, "sudo");
         i++;
     }
@@ -395,14 +396,11 @@ static inline void slow_one_command(struct slow_line *line, char **words, int n)
         line->programs[line->n++] = program;
 }
 
-/* Variables can name what make makes. */
-static inline void slow_any_target(struct slow_line *line)
+/* On a line that is more than plain words a program without a subcommand may have been given one. */
+static inline void slow_any_subcommand(struct slow_line *line)
 {
-    for (int i = 0; i < line->n && line->other_variables; i++) {
-        const char *base = strrchr(line->programs[i].name, '/');
-        if (strcmp(base ? base + 1 : line->programs[i].name, "make") == 0)
-            line->programs[i].exact = false;
-    }
+    for (int i = 0; i < line->n && line->more_than_words; i++)
+        line->programs[i].exact &= line->programs[i].sub[0] != '\0';
 }
 
 static inline struct slow_line slow_read_line(const struct slow_call *call)
@@ -444,7 +442,7 @@ static inline struct slow_line slow_read_line(const struct slow_call *call)
         if (!word)
             break;
     }
-    slow_any_target(&line);
+    slow_any_subcommand(&line);
     line.whole &= yyjson_obj_size(slow_get(call, "env")) == 0;
     return line;
 }
