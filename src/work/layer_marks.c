@@ -128,13 +128,32 @@ static bool is_known_in(const struct layer_marks *marks, struct str folder)
     return false;
 }
 
-/* A folder's time changes with what is made in it, which says nothing about the folder itself. Of one that the session removed
- * all goes, and what came with another folder in its place has kept its times. */
+/* Of a folder that the session removed all goes, also where it made it anew, and what came with another folder in its place has
+ * kept its times. */
+static bool is_hidden_late(const struct layer_marks *marks, const struct layer_sides *at,
+                           const struct op_changed *c)
+{
+    struct stat st;
+    struct stat mark;
+    size_t n = c->path.n;
+    /* In one that is gone the folder itself is in conflict; what was removed by itself has a mark of its own. */
+    if (at->to || at->upper < 0 || fstatat(at->upper, at->name, &mark, AT_SYMLINK_NOFOLLOW) == 0 ||
+        fstat(at->base, &st) < 0)
+        return false;
+    while (n > 0 && c->path.p[n - 1] != '/')
+        n--;
+    return changed_ns(&st) > marks->since_ns &&
+           !is_known_in(marks, (struct str){c->path.p, n ? n - 1 : 0});
+}
+
+/* A folder's time changes with what is made in it, which says nothing about the folder itself, unless all of it goes. */
 static bool is_late(const struct layer_marks *marks, const struct layer_sides *at,
                     const struct op_changed *c)
 {
     if (!at->from)
         return was_removed(at);
+    if (is_hidden_late(marks, at, c))
+        return true;
     if (changed_ns(at->from) <= marks->since_ns)
         return false;
     return c->before.type != NODE_FOLDER ||

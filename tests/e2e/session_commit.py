@@ -227,6 +227,14 @@ def moved_in(place):
     check({one["change"]["path"]: one["why"] for one in answer["left"]}.get("data") == "conflict", answer)
     place.commit(session, "--theirs", "data")
     check((place.project / "data/sub/mine").read_text() == "mine\n" and place.changes(session) == {}, "the project's stays")
+    session = place.create("--overlay")
+    place.sh(session, "rm -r kept; mkdir kept; echo new > kept/new")
+    with place.form.acting():
+        (place.project / "kept").rename(place.project / "away")
+        (place.project / "data").rename(place.project / "kept")
+    said, answer = place.refused(session)
+    check({one["change"]["path"]: one["why"] for one in answer["left"]}.get("kept/sub") == "conflict", answer)
+    check((place.project / "kept/sub/mine").exists(), "it was deleted")
 
 
 def renamed(place):
