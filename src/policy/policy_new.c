@@ -228,6 +228,11 @@ static int read_budget(struct budget *budget, struct policy_source *source, size
         return err_field(err, budget->name, "%s: its unit, period or per is not known",
                          budget->name);
     budget->unit = (enum charge_unit)units;
+    /* Tools that reach out are there, so a limit that nothing counts would be a promise. */
+    if (budget->unit == CHARGE_NETWORK_BYTES)
+        return err_field(err, budget->name,
+                         "%s.unit: `networkBytes` is not counted by this version: use calls or seconds",
+                         budget->name);
     budget->period = (enum charge_period)when;
     budget->per = (enum budget_per)who;
     budget->limit = config_int_at(config, array, i, "limit");
