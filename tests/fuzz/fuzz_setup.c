@@ -1,5 +1,5 @@
 /* A client's configuration file, as anybody wrote it (the first byte tells its kind): it is refused, or what was in it is
- * in what is made of it, and adding once more changes nothing. */
+ * in what is made of it, a server of ours has nothing else, and adding once more changes nothing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define HEAD STR("w = 1\n")
 #define TABLES STR("[f]\na = false\n\n[m.s]\nc = \"x\"\n")
-#define WANTED STR("{\"m\":{\"s\":{\"c\":\"x\"}},\"p\":{\"d+\":[\"A\",\"B\"],\"*>\":1}}")
+#define WANTED STR("{\"m\":{\"s=\":{\"c\":\"x\"}},\"p\":{\"d+\":[\"A\",\"B\"],\"*>\":1}}")
 
 static int merge_any(bool json, struct str old, struct buf *ret, bool *same)
 {
@@ -34,6 +34,9 @@ static void check_json(struct str made)
         abort();
     yyjson_val *p = yyjson_obj_get(yyjson_doc_get_root(doc), "p");
     if (yyjson_arr_size(yyjson_obj_get(p, "d")) < 2 || !yyjson_obj_get(p, "*"))
+        abort();
+    yyjson_val *server = yyjson_obj_get(yyjson_obj_get(yyjson_doc_get_root(doc), "m"), "s");
+    if (yyjson_obj_size(server) != 1 || !yyjson_equals_str(yyjson_obj_get(server, "c"), "x"))
         abort();
 }
 
