@@ -49,15 +49,18 @@ static int64_t smaller(int64_t limit, int64_t other)
     return limit && limit < other ? limit : other;
 }
 
-static void take_input(struct call *call)
+static int take_input(struct call *call, struct err *err)
 {
     size_t n = 0;
     char *text = call->arguments ? yyjson_val_write(call->arguments, 0, &n) : NULL;
     buf_done(&call->decoded);
     call->decoded = BUF_INIT(n + 16);
-    buf_add_text(&call->decoded, text ? text : "{}");
+    bool all = (text || !call->arguments) && buf_add_text(&call->decoded, text ? text : "{}") == 0;
     free(text);
+    if (!all)
+        return err_no_memory(err);
     call->request_body = buf_str(&call->decoded);
+    return 0;
 }
 
 static int prepare_manifest_tool(struct call *call, struct err *err)
@@ -78,8 +81,7 @@ static int prepare_manifest_tool(struct call *call, struct err *err)
         .output = smaller(m->limits.output, config_int(config, "limits.maxReplyBytes")),
     };
     call->reply_max = (size_t)call->request.run_tool.output + OP_TOOL_LOG_MAX;
-    take_input(call);
-    return 0;
+    return take_input(call, err);
 }
 
 /* --- what came back */
