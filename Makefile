@@ -83,6 +83,7 @@ bench: build
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/policy.py
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/start.py
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/workspaces.py
+	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/wasm.py
 
 lint:
 	@scripts/setup.sh test lint

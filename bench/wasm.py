@@ -1,23 +1,22 @@
 #!/usr/bin/env python3
 """A warm call of a tool in WebAssembly, through the whole pipeline of a gate, against posix_spawn of a native program of the
-same source, with pipes. In turns, so that a machine that gets slower is slower for both.
+same source, with pipes. In turns, so that a machine that gets slower is slower for both."""
 
-    bench/wasm.py [CALLS]     default: 500 of each
-"""
-
+import argparse
 import hashlib
 import json
 import os
-import pathlib
-import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-SANDGATE = pathlib.Path(os.environ.get("SANDGATE", ROOT / "build/sandgate"))
+import files
+from report import Target, describe_machine, number, publish, table, target_table
+
+MARKS = ("<!-- wasm:begin -->", "<!-- wasm:end -->")
 SOURCE = r"""
 #include <stdio.h>
 int main(void)
@@ -75,44 +74,91 @@ def spawn(program):
     return json.loads(text)
 
 
-def main():
-    calls = int(sys.argv[1]) if len(sys.argv) > 1 else 500
-    base = pathlib.Path(tempfile.mkdtemp(prefix="bench-wasm-"))
-    config = make(base)
-    line = b'{"id":"1","tool_call":{"name":"hello","arguments":%s}}\n' % INPUT
-    gate = subprocess.Popen(
-        [SANDGATE, "stdio", "--config", config, "--workspace", base / "work"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        bufsize=0,
-        env={**os.environ, "XDG_STATE_HOME": str(base / "state")},
-    )
-    out = gate.stdout.fileno()
+class Tool:
+    """A gate that has answered a call, and the tool through it."""
 
-    def call():
-        gate.stdin.write(line)
-        text = os.read(out, 65536)
-        return json.loads(text)["result"]["result"]["output"]
+    def __init__(self, sandgate, base, config):
+        self.gate = subprocess.Popen(
+            [sandgate, "stdio", "--config", config, "--workspace", base / "work"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            env={**os.environ, "XDG_STATE_HOME": str(base / "state")},
+        )
+        self.ask("list_files", b"{}")
 
-    took = {"wasm": [], "native": []}
+    def ask(self, name, arguments):
+        self.gate.stdin.write(b'{"id":"1","tool_call":{"name":"%s","arguments":%s}}\n' % (name.encode(), arguments))
+        return json.loads(os.read(self.gate.stdout.fileno(), 65536))["result"]["result"]
+
+    def __call__(self):
+        return self.ask("hello", INPUT)["output"]
+
+    def end(self):
+        self.gate.stdin.close()
+        self.gate.wait()
+
+
+def milliseconds(do):
     begin = time.perf_counter()
-    assert call() == {"hello": 16} == spawn(str(base / "hello"))
-    first = time.perf_counter() - begin
-    for _ in range(calls):
-        for name, do in (("wasm", call), ("native", lambda: spawn(str(base / "hello")))):
-            begin = time.perf_counter()
-            do()
-            took[name].append(time.perf_counter() - begin)
-    gate.stdin.close()
-    gate.wait()
-    shutil.rmtree(base)
-    p50 = {name: statistics.median(times) * 1e6 for name, times in took.items()}
-    print(f"first call, compiling included: {first * 1e3:.1f} ms")
-    for name, words in (("wasm", "warm call through the gate"), ("native", "posix_spawn of a static native program")):
-        print(f"{words}: p50 {p50[name]:.0f} us, p99 {sorted(took[name])[calls * 99 // 100] * 1e6:.0f} us")
-    print(f"{p50['native'] / p50['wasm']:.1f}x")
+    assert do() == {"hello": len(INPUT)}
+    return (time.perf_counter() - begin) * 1e3
+
+
+TARGETS = [
+    Target("posix_spawn of a native program / warm call, p50", "x", ">=", 4, lambda s: s["ratio"]),
+    Target("first call with a module that was compiled before", " ms", "<", 8, lambda s: s["cached"]),
+]
+NAMES = {"compiled": "first call, compiling included", "cached": "first call of a gate, compiled before",
+         "wasm": "warm call through the gate", "native": "posix_spawn of a static native program"}
+
+
+def one_round(options, base, config, samples):
+    tool, native = Tool(options.sandgate, base, config), lambda: spawn(str(base / "hello"))
+    samples["cached" if samples["compiled"] else "compiled"].append(milliseconds(tool))
+    took = {"wasm": [], "native": []}
+    for _ in range(options.calls):
+        for name, do in (("wasm", tool), ("native", native)):
+            took[name].append(milliseconds(do))
+    tool.end()
+    samples["ratio"].append(statistics.median(took["native"]) / statistics.median(took["wasm"]))
+    for name, times in took.items():
+        samples[name] += times
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    add = parser.add_argument
+    add("--sandgate", type=Path, default=Path(os.environ.get("SANDGATE", "build/sandgate")),
+        help="the program to measure (%(default)s)")
+    add("--rounds", type=int, default=9, help="a gate each (%(default)s)")
+    add("--calls", type=int, default=300, help="of each in a round (%(default)s)")
+    add("--check", action="store_true", help="exit with 1 when a target is missed")
+    add("--markdown", type=Path, metavar="FILE", help=f"rewrite FILE between {MARKS[0]} and {MARKS[1]}")
+    options = parser.parse_args()
+    options.sandgate = options.sandgate.resolve()
+    return options
+
+
+def main():
+    options = parse_arguments()
+    samples = {name: [] for name in (*NAMES, "ratio")}
+    with tempfile.TemporaryDirectory(prefix="sandgate-bench-") as folder:
+        base = Path(folder)
+        config = make(base)
+        files.warn_if_busy()
+        for _ in range(options.rounds):
+            one_round(options, base, config, samples)
+    rows = []
+    for name, title in NAMES.items():
+        times = sorted(samples[name])
+        rows.append([title, number(statistics.median(times)), number(times[len(times) * 99 // 100]), str(len(times))])
+    judged = [(target, target.values(samples)) for target in TARGETS]
+    text = "\n".join([f"{options.rounds} gates, one after the other; {describe_machine()}.", "",
+                      *table(["", "p50 ms", "p99 ms", "calls"], rows), "", ""])
+    return publish(text + "\n".join(target_table(judged)) + "\n", options, MARKS, judged)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

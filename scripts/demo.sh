@@ -144,12 +144,12 @@ show_commands() {
     printf 'ref: refs/heads/main\n' >project/.git/HEAD
     printf 'SECRET=1\n' >project/.env
     [ "$(id -u)" != 0 ] || chown -R 65534:65534 project/.git project/.env 2>/dev/null || :
-    call run_command '{"command":"wc -l < notes.txt; cat .env; echo x > .git/hooks/pre-commit; unshare -r true; ls /root"}' \
+    call run_command '{"command":"wc -l < notes.txt; cat .env; echo x > .git/hooks/pre-commit; unshare -r true; ls /var/log"}' \
         --workspace project
     claim 'it works on the project' has '"stdout":"1\n"'
     claim 'a key is covered' has '.env: Permission denied'
     claim 'a hook cannot be planted' is_empty project/.git/hooks
-    claim 'the rest of the machine is not there' has "'/root': No such file or directory"
+    claim 'the rest of the machine is not there' has "'/var/log': No such file or directory"
     claim 'the system call that was refused is named' has '{"call":"unshare","count":1}'
     call run_command '{"command":"(setsid sleep 300 &) ; sleep 300","timeout_ms":300}' --workspace project
     claim 'out of time, everything it started is ended' has '"ended_by":"timeout"'
