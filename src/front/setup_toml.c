@@ -271,12 +271,13 @@ static int check_toml_names(struct str theirs, struct str head, struct str table
 
 /* --- blocks */
 
-/* Where a line of this text begins, from `from` on; `text.n`: nowhere. */
+/* Where a line of this text begins, from `from` on; `text.n`: nowhere. The last one may lack its line break. */
 static size_t find_line(struct str text, size_t from, const char *line)
 {
-    size_t n = strlen(line);
+    size_t n = strlen(line) - 1;
     for (size_t at = from; at + n <= text.n; at++) {
-        if ((at == 0 || text.p[at - 1] == '\n') && memcmp(text.p + at, line, n) == 0)
+        bool ends = at + n == text.n || text.p[at + n] == '\n';
+        if (ends && (at == 0 || text.p[at - 1] == '\n') && memcmp(text.p + at, line, n) == 0)
             return at;
     }
     return text.n;
@@ -297,6 +298,8 @@ static int cut_blocks(struct str old, struct buf *ret, struct err *err)
         if (end == old.n)
             return err_set(err, ERR_CONFLICT, "a block of ours has no end");
         at = end + strlen(END);
+        if (at > old.n)
+            at = old.n;
         if (begin == 0 && at < old.n && old.p[at] == '\n')
             at++;
         struct toml_reader r = {.rest = str_behind(old, at)};
